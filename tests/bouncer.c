@@ -1,5 +1,5 @@
 /*
- * A pooler whose sessions are nobody's own: see bouncer.h.
+ * A connection pooler that gives no client a session of its own: see bouncer.h.
  */
 #include "tests/bouncer.h"
 

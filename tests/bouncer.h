@@ -1,5 +1,6 @@
 /*
- * A pgbouncer before the test's server, in transaction mode; everybody is the superuser behind it.
+ * A pgbouncer in front of the test's server, in transaction mode. It connects every client to the
+ * server as the superuser.
  */
 #ifndef TESTS_BOUNCER_H
 #define TESTS_BOUNCER_H

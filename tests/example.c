@@ -45,11 +45,11 @@ main(int argc, char **argv)
     PGconn *conn = PQconnectdb(argc > 1 ? argv[1] : "");
     run(conn, "create table if not exists orders (id int)");
     run(conn, "begin; insert into orders values (17)");
-    push(conn, "mail", "{\"order\": 17}"); /* stands or falls with the order */
+    push(conn, "mail", "{\"order\": 17}"); /* committed or rolled back with the order */
     push(conn, "invoice", "{\"order\": 17}");
     run(conn, "commit; begin");
     push(conn, "mail", "{\"order\": 18}");
-    run(conn, "rollback"); /* never happened */
+    run(conn, "rollback"); /* this job was never pushed */
     PQfinish(conn);
     struct queuetop_options o = {.conninfo = argv[1], .jobs = 4, .drain = true, .fn = work};
     struct queuetop_error e;

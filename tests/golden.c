@@ -1,7 +1,7 @@
 /*
  * Golden screens: the text of a terminal, its cursor and a map of its colours as one readable file,
- * so that a change of either is a line in a diff. Each distinct look gets a letter, in order of
- * appearance; the legend names them; "." is the terminal's own look.
+ * so that any change shows as lines of a diff. Each distinct look gets a letter, in order of
+ * appearance. The legend explains the letters. "." is the terminal's default look.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 enum { LOOKS = 52 };
 
 struct looks {
-    struct vt_cell seen[LOOKS]; /* their text is empty */
+    struct vt_cell seen[LOOKS]; /* the text of these cells is empty */
     int n;
 };
 

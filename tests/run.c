@@ -73,7 +73,7 @@ watched(void)
     return set;
 }
 
-/* Waits for a watched signal until the deadline; returns its number, or 0 for none. */
+/* Waits for a watched signal until the deadline. Returns the signal's number, or 0 if none came. */
 static int
 next_signal(int64_t deadline_ms)
 {
@@ -108,7 +108,7 @@ parent_of(pid_t pid, char *name, size_t size)
     return parent;
 }
 
-/* Sends sig to every direct child; names them on stderr when asked to. */
+/* Sends sig to every direct child. Prints their names on stderr if asked to. */
 static void
 each_child(int sig, bool tell)
 {
@@ -128,7 +128,7 @@ each_child(int sig, bool tell)
     closedir(proc);
 }
 
-/* Reaps until nothing is left below us or the deadline; true when nothing is left. */
+/* Reaps until no process is left below us, or until the deadline. Returns true if none is left. */
 static bool
 reap_all(int64_t deadline_ms)
 {
@@ -153,7 +153,7 @@ kill_all(void)
     }
 }
 
-/* Waits for the test itself; false with *why when it must be ended. */
+/* Waits for the test itself. Returns false, with *why, if the test must be ended. */
 static bool
 wait_test(pid_t pid, int64_t deadline_ms, int *status, const char **why)
 {
@@ -242,7 +242,7 @@ start(struct test *t, int seconds)
     fclose(out);
     fcntl(t->out, F_SETFL, O_APPEND);
     snprintf(t->dir, sizeof t->dir, "%s/qtest-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    /* others may pass through: the server of a test started by root runs as another user */
+    /* others may enter: the server of a test started by root runs as another user */
     if (!mkdtemp(t->dir) || chmod(t->dir, 0711))
         die(t->dir);
     t->start_ms = now_ms();
@@ -294,7 +294,7 @@ make_shared(char *dir, size_t size)
 
 /* --- the books -------------------------------------------------------------------------------- */
 
-/* Removes the private directory; false when the test had left something in it. */
+/* Removes the private directory. Returns false if the test had left something in it. */
 static bool
 remove_dir(const struct test *t)
 {
@@ -372,7 +372,7 @@ finish(struct test *t, int status, struct tally *all)
     all->skipped += n.skipped;
 }
 
-/* Ends what runs after a signal to us: the keepers take everything down with them. */
+/* Runs after a signal to us: ends the keepers, and each keeper ends all processes below it. */
 static void
 stop_all(struct test *tests, int n)
 {

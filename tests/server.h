@@ -1,10 +1,10 @@
 /*
  * A throwaway PostgreSQL for one test program: own cluster in TMPDIR, unix socket only, trust, no
- * fsync. Everything here blocks and fails the running test with a report when it cannot do what it
- * says.
+ * fsync. All functions here block. If one can't do its work, the running test fails with a report.
  *
- * A keeper process owns the server. It holds one end of a socket pair; when the test program is
- * gone, however it went, the keeper sees the end of it, stops the server and removes the directory.
+ * A keeper process owns the server. It holds one end of a socket pair. When the test program has
+ * ended in any way, the keeper notices that the other end is closed, stops the server and removes
+ * the directory.
  */
 #ifndef TESTS_SERVER_H
 #define TESTS_SERVER_H
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 struct pg_opts {
-    bool is_durable;  /* fsync and full_page_writes on; what was committed survives pg_down either
-                         way */
+    bool is_durable;  /* fsync and full_page_writes on; committed data survives pg_down with or
+                         without this */
     const char *conf; /* more lines for postgresql.conf, or NULL */
 };
 
@@ -32,12 +32,13 @@ void pg_down(const char *mode);
 void pg_up(void);
 /* pg_down() and pg_up(). */
 void pg_restart(const char *mode);
-/* A second server that follows the first by streaming replication, made by pg_basebackup (the first
- * needs "wal_level = replica" and "max_wal_senders" in opts.conf); waits until it answers. Once. */
+/* Makes a standby that follows the first server by streaming replication (the first needs
+ * "wal_level = replica" and "max_wal_senders" in opts.conf), and waits until both answer. To copy
+ * the first server it restarts it, so all sessions end. A program may call it once. */
 void pg_standby_start(void);
 /* Connection string of a database on it, valid like that of pg_dsn. */
 const char *pg_standby_dsn(const char *database);
-/* Takes it down in order, or up again. */
+/* Stops the standby in order, or starts it again. */
 void pg_standby_down(void);
 void pg_standby_up(void);
 /* The process id of the postmaster, for tests that stop it with signals; 0 when down. */
@@ -60,7 +61,8 @@ PGconn *pg_connect(const char *dsn);
 PGresult *pg_query(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Like pg_query for statements whose result does not matter. */
 void pg_run(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Runs it and returns the SQLSTATE, "" when it succeeded; kept like text of pg_dsn. */
+/* Runs the statement and returns the SQLSTATE, "" if it succeeded; the text is valid like that of
+ * pg_dsn. */
 const char *pg_try(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The first column of the only row as text, "NULL" for null, "" for no row; kept like pg_dsn. */
 const char *pg_value(PGconn *conn, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

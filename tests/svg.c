@@ -86,7 +86,8 @@ rect(FILE *out, const double box[4], unsigned colour, const char *more)
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
-/* The arms of a box drawing character, 0 when it is none of ours; arcs are drawn as corners. */
+/* The arms of a box drawing character, or 0 if the character is not one we draw. Arcs become
+ * corners. */
 static unsigned
 arms_of(uint32_t c)
 {
@@ -188,7 +189,7 @@ draw_braille(FILE *out, double x, double y, unsigned dots, unsigned colour)
 
     if (dots == 0)
         return;
-    fputs("<path d=\"", out); /* one for all dots: charts have thousands */
+    fputs("<path d=\"", out); /* one path for all dots: charts have thousands */
     for (int i = 0; i < 8; i++)
         if (dots >> i & 1)
             fprintf(out, "M%g %gh3v3h-3z", x + 0.75 + places[i][0] * cell_w / 2,
@@ -210,7 +211,8 @@ first_char(const char *s)
     return (u[0] & 7U) << 18 | (u[1] & 0x3fU) << 12 | (u[2] & 0x3fU) << 6 | (u[3] & 0x3fU);
 }
 
-/* Draws the cell as a shape; false when its character is text. out may be NULL just to ask. */
+/* Draws the cell as a shape. Returns false if its character is text. With out NULL nothing is
+ * drawn. */
 static bool
 draw_shape(FILE *out, double x, double y, const char *text, unsigned colour)
 {
@@ -282,7 +284,7 @@ is_glyph(const struct vt_cell *cell)
     return cell->text[0] && strcmp(cell->text, " ") != 0 && !draw_shape(NULL, 0, 0, cell->text, 0);
 }
 
-/* A run of text that is open: its look, its characters, and the column after the last of them. */
+/* An open run of text: its look, its characters, and the column after the last character. */
 struct run {
     struct look look;
     char *text;

@@ -1,5 +1,5 @@
 /*
- * Draws a terminal as an SVG picture of a window: the same bytes for the same cells, always.
+ * Draws a terminal as an SVG picture of a window. The same cells always give the same bytes.
  */
 #ifndef TESTS_SVG_H
 #define TESTS_SVG_H

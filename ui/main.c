@@ -1,5 +1,6 @@
 /*
- * The program: the command line (ui/cli/cli.c) does it all. The console is the verb without a name.
+ * The program. The command line (ui/cli/cli.c) does all the work; the console is what runs if the
+ * command line names no verb.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -9,8 +10,9 @@
 #include "ui/cli/cli.h"
 
 /*
- * A standard file that the caller closed would be the next one opened, the server's socket say, and
- * an id printed would go there. Now it is one on which reading or writing fails.
+ * Opens /dev/null for each standard file that the caller closed, so that reading or writing it
+ * fails. Otherwise the next file opened, for example the server's socket, would get its number, and
+ * the program would print into that socket.
  */
 static void
 hold_standard_files(void)

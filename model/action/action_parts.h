@@ -7,10 +7,11 @@
 #include "model/action/action.h"
 #include "model/base/mem.h"
 
-/* Counting millions takes its time, also on a server in trouble; Esc ends it. */
+/* The time limit of a count. It is long, because a count of millions takes time, also on a server
+ * in trouble; Esc ends it. */
 enum { ACTION_COUNT_MS = 120000 };
 
-struct tally { /* rows by (state, why); the strings are its own */
+struct tally { /* rows by (state, why); it owns the strings */
     struct effect_row *rows;
     char **texts; /* state and why of a row, one after the other */
     int n, cap;
@@ -24,7 +25,7 @@ struct action {
     struct loop *loop;
     struct db *db;
     const struct adapter *adapter;
-    int serial; /* of the adapter at the preview */
+    int serial; /* adapter_serial() at the preview */
     enum act act;
     struct params params; /* of the preview and of every batch */
     char id[40];
@@ -37,8 +38,8 @@ struct action {
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
-    bool frozen; /* its predicate, or its ids, are those of an earlier preview */
-    char *lead;  /* what stands before the reason of the user; NULL = nothing */
+    bool frozen; /* its predicate or its ids are taken from an earlier preview */
+    char *lead;  /* text before the user's reason; NULL = none */
     bool keeps_changed;
     char **changed; /* if keeps_changed: the ids of the rows that changed */
     int nchanged;
@@ -46,14 +47,14 @@ struct action {
     char *about;  /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
-    bool has_time; /* time: the intent says when */
-    int64_t in_ms; /* else so long after the preview; 0 = at once */
+    bool has_time; /* act "time": the intent names a point in time */
+    int64_t in_ms; /* otherwise: how long after the preview; 0 = at once */
 
     enum action_state state;
     uint64_t generation;
     struct err error;
-    bool orphan;    /* freed while a call was out: the answer of that call frees the memory */
-    int calls;      /* that are out */
+    bool orphan;    /* freed while a call had no answer: that answer frees the memory */
+    int calls;      /* calls that have no answer yet */
     int timer;      /* 0 = none */
     int64_t now_ms; /* the server's clock at the preview */
 
@@ -65,8 +66,8 @@ struct action {
 
     int batch, at, tries; /* batch under way, first id of it, how often it was asked */
     int chunk;            /* ids in it */
-    int narrow;           /* ids at most in the next one, after a duplicate; 0 = batch_size */
-    bool clash;           /* jobs among them have the unique key of another */
+    int narrow;           /* most ids in the next batch, after a duplicate; 0 = batch_size */
+    bool clash;           /* a job of the batch has the unique key of another job */
     bool was_lost;        /* an answer was lost, and its batch was asked again */
     bool stop, in_doubt;
     char *waits; /* who blocks the batch, or why it takes long; NULL = nothing */
@@ -76,16 +77,17 @@ struct action {
 };
 
 void action_touch(struct action *a);
-/* Asks a call whose answer comes to fn; counts it. */
+/* Sends a call, whose answer comes to fn, and adds it to a->calls. */
 void action_ask(struct action *a, const struct db_call *call, int wait_ms, db_reply_fn *fn);
 /* If the adapter has changed since the preview (after a new connection), this ends the action. */
 bool action_has_moved(struct action *a);
-/* First thing in an answer: false = the action is gone, leave at once. */
+/* Call it at the start of each answer. False: the action was freed, so return at once. */
 bool action_answered(struct action *a);
 void action_end(struct action *a, enum action_state state, const struct err *e);
 
-/* For a canary: some of the jobs, by id, ahead of others; then the rest of what the whole counted,
- * without these. Each is a new action with a reason that begins with `lead`, previewed anew. */
+/* For a canary. action_few requeues some of the jobs by id, ahead of other jobs. action_rest
+ * requeues the jobs that the whole action counted, without those few. Each is a new action with a
+ * preview of its own; its reason begins with `lead`. */
 struct action *action_few(const struct action *whole, const char *const *ids, int n,
                           const char *lead);
 struct action *action_rest(const struct action *whole, const char *const *without, int n,
@@ -94,13 +96,13 @@ void action_preview(struct action *a);
 void action_sort_ids(struct action *a);
 /* If there is no preview section: run the batches themselves, and roll each back. */
 void action_try(struct action *a);
-void action_tried(struct action *a);     /* the last of them was answered */
+void action_tried(struct action *a);     /* the last of these batches was answered */
 void action_previewed(struct action *a); /* the effects are known */
-/* The preview goes on: what it does, and how far it is (n of `of`; of = 0: the end is not
- * known). */
+/* Reports progress of the preview: what it does, and how far it is (n of `of`; of = 0: the total is
+ * not known). */
 void action_is_busy(struct action *a, const char *what, int n, int of);
-/* Counts the answer of a batch into effects or outcome. Ids that did not come back count as left
- * alone. */
+/* Adds the answer of a batch to effects or outcome. Ids that are missing in the answer count as
+ * left alone. */
 void action_count_rows(struct action *a, const struct rowset *rows);
 /* Counts the one id of the batch as left alone: another job has its unique key. */
 void action_add_duplicate(struct action *a, const struct err *e);

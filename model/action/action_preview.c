@@ -10,7 +10,8 @@
 #include "model/action/action_parts.h"
 #include "model/base/console_sql.h"
 
-/* The most ids that a filter may match; more in a foreign queue, whose acts take ids only. */
+/* The most ids that a filter may match. The limit is higher for another queue system whose acts
+ * take only ids. */
 enum {
     GATHER_MOST = 10000,
     GATHER_FOREIGN = 100000,
@@ -59,14 +60,15 @@ action_previewed(struct action *a)
     action_touch(a);
 }
 
-/* An act without a preview section changes one thing, or the ids that it was given. */
+/* Fills in the effects of an act without a preview section: it changes one thing, or the ids that
+ * it was given. */
 static void
 assume_effects(struct action *a)
 {
     const struct act_info *info = &act_infos[a->act];
 
     if (!a->audited && wants_evidence(a) && !a->evidence)
-        return; /* there is no such node */
+        return; /* the node does not exist, so nothing would change */
     if (!a->ids || a->nids > 0)
         tally_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
 }
@@ -260,7 +262,8 @@ clock_came(void *ctx, struct db_reply *reply)
     rowset_free(&rows);
     if (!a->frozen)
         params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
-    if (a->act == ACT_TIME && !a->has_time) /* now_ms is rounded up, and "now" must be over */
+    if (a->act == ACT_TIME && !a->has_time) /* now_ms is rounded up, but "now" must lie in the
+                                               past */
         params_set_time(&a->params, PARAM_AT, a->now_ms + (a->in_ms ? a->in_ms : -1));
     if (a->gather && !a->frozen) {
         a->ids = xcalloc(1, sizeof *a->ids);

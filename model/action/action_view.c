@@ -1,7 +1,7 @@
 /*
  * What a dialog or a verb reads of an action and of an act: what the preview has counted, how it
- * must be confirmed, what an act imitates, what is dangerous in it and what it can't tell; and the
- * record of it for the messages, if the server keeps none.
+ * must be confirmed, which call of the system an act copies, its risks, what it can't tell; and its
+ * record for the messages, if the server keeps none.
  */
 #include <errno.h>
 #include <limits.h>
@@ -51,9 +51,9 @@ action_counted_ms(const struct action *a)
     return a->now_ms;
 }
 
-/* Whether the node seems to live: the rule of the SQL function node_alive, and its database session
- * besides. A node that registered is as alive as its heartbeat. Of a node that never registered,
- * only leases that have not expired can show it. */
+/* True if the node seems to live. The rule is that of the SQL function node_alive, and the node's
+ * database session counts, too. A node that has registered lives while its heartbeat is fresh. A
+ * node that never registered lives while it has leases that have not expired. */
 bool
 action_looks_alive(const struct action *a)
 {
@@ -161,7 +161,7 @@ is_unofficial(const char *official)
     return !strncmp(official, "no", 2) && (!official[2] || strchr(" ,;:(", official[2]));
 }
 
-/* "no", "no (why)" or what it imitates. */
+/* The note `official`: "no", "no (why)", or the call of the system that the act copies. */
 static void
 add_official(struct buf *b, const struct action *a)
 {
@@ -299,7 +299,7 @@ act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
     return NULL;
 }
 
-/* True if only the statement of s itself can show what it would change. */
+/* True if there is no other way to see what s would change than to run its statement. */
 static bool
 needs_trial(const struct adapter *a, enum section_id s, enum section_id preview, bool by_ids)
 {

@@ -45,7 +45,7 @@ adapter_load(const char *name, struct err *e)
     return NULL;
 }
 
-/* The native one first. */
+/* Adds the built-in adapters; the native one is the first. */
 static bool
 add_built_in(struct adapter *a, struct err *e)
 {
@@ -75,7 +75,7 @@ open_all(struct err *e)
     return NULL;
 }
 
-/* One single candidate: the adapter that was chosen. */
+/* Drops all candidates except the one in use. */
 static void
 drop_others(struct adapter *a)
 {
@@ -324,8 +324,8 @@ adapter_sql(const struct adapter *a, enum section_id s)
     return a->now && a->now->sql[s] ? a->now->sql[s] : "";
 }
 
-/* The texts that replace placeholders have no line breaks, so lines of the statement are lines of
- * the file. The one exception is a schema with a line break in its name. */
+/* The line of the file. A text that replaces a placeholder has no line breaks, so each line of the
+ * statement is a line of the file. The only exception is a schema with a line break in its name. */
 int
 adapter_line(const struct adapter *a, enum section_id s, int position)
 {

@@ -1,6 +1,7 @@
-/* An adapter: the annotated .sql file that teaches the console one queue system. The console's C
- * knows these sections and their columns (model/adapter/record.h), never a table. What sections a
- * file has is what the console can do there. The format: sql/adapters/native.sql opens with it.
+/* An adapter: the annotated .sql file through which the console works with one queue system. The C
+ * code knows only these sections and their columns (model/adapter/record.h), never a table of the
+ * system. The sections of a file decide what the console can do in that system. The format:
+ * sql/adapters/native.sql opens with it.
  *
  * A statement is bound to one schema. `detect` finds the schemas; adapter_use chooses one. */
 #ifndef MODEL_ADAPTER_ADAPTER_H
@@ -25,7 +26,7 @@ enum section_id {
     SEC_TIMES,
     SEC_PACE,
     SEC_MINUTES,
-    SEC_STEPS, /* the same of one queue, in steps of a size that is asked for */
+    SEC_STEPS, /* the same for one queue; the caller chooses the size of the steps */
     SEC_LIFE,  /* whether a worker and a scheduler are alive */
     SEC_JOBS,
     SEC_JOBS_BACK,
@@ -78,9 +79,10 @@ extern const struct section_kind section_kinds[SEC_COUNT];
 #define ADAPTER_PARAMS 20 /* at most in one section */
 
 struct adapter;
-/* For a user's wish: the name of a built-in adapter or of one of his own, or a file (a word with a
- * slash or ".sql"). NULL = whichever the database has: all of them are candidates then, the native
- * one first, and it is the first of them until adapter_choose. Bound to no schema yet. */
+/* Opens the adapter that the user names: a built-in adapter, one of his own, or a file (a word with
+ * a slash or ".sql"). NULL = the adapter that fits the database: then all adapters are candidates,
+ * the native one first, and the first candidate is in use until adapter_choose. The result is not
+ * bound to a schema yet. */
 struct adapter *adapter_open(const char *wish, struct err *e) __attribute__((warn_unused_result));
 /* A built-in adapter by name ("native"), the only candidate. */
 struct adapter *adapter_load(const char *name, struct err *e) __attribute__((warn_unused_result));
@@ -91,30 +93,30 @@ void adapter_free(struct adapter *a); /* after the last reply to a statement of 
 /* The i-th sentence about what is wrong with the user's own files; NULL = no more. */
 const char *adapter_complaint(const struct adapter *a, int i);
 
-/* Binds every statement of the adapter to a schema. Text that was bound before does not change. */
+/* Binds every statement of the adapter to a schema. Texts of an earlier binding stay valid. */
 bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 
 /* --- which one a database has ----------------------------------------------------------------- */
 /* The DETECT statements of all candidates are asked in one round trip; the choice is made from the
  * answers. */
-/* Fills out[ADAPTERS_MAX] with the statements and returns how many. again: also those that failed
- * before. */
+/* Fills out[ADAPTERS_MAX] with the statements and returns how many. again: also statements that
+ * failed before. */
 #define ADAPTERS_MAX 64
 int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
 /* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
  * be asked again. False when none is left. */
 bool adapter_spoil(struct adapter *a, int i, const struct err *why);
-/* Makes the list of what is there from the answers, without the owners yet. wish: a schema that
- * comes first, NULL = none. Returns how many there are. */
+/* Makes the list of the systems that were found, from the answers; the owners are not known yet.
+ * wish: the schema that comes first in the list, NULL = none. Returns the length of the list. */
 int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
-/* The statement that asks who owns the i-th of them. storage must live until db_ask. */
+/* The statement that asks who owns the i-th system of the list. storage must live until db_ask. */
 struct db_stmt adapter_owners(const struct adapter *a, int i,
                               struct db_param storage[static OWNERS_PARAMS]);
-/* Chooses by the answers to these statements, and binds the adapter to its schema. The native queue
- * comes first, and of it the default schema. A system that belongs to a stranger
- * (model/adapter/trust.h) is never chosen. False with a sentence for the user; ERR_DENIED = there
- * are only strangers' systems. Takes the answers over. */
+/* Chooses a system by the answers to these statements, and binds the adapter to its schema. The
+ * native queue is preferred, and among its schemas the default one. A system that belongs to a
+ * stranger (model/adapter/trust.h) is never chosen. False = nothing was chosen, *e has a sentence
+ * for the user; ERR_DENIED = all systems belong to strangers. Takes over the answers. */
 struct adapter_wish {
     const char *schema; /* NULL = any */
     const char *database;
@@ -123,7 +125,7 @@ struct adapter_wish {
 };
 bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
                     struct err *e) __attribute__((warn_unused_result));
-/* For verbs, which don't guess: false with a sentence if several systems could be meant. */
+/* For verbs, which must not guess: false with a sentence if the user could mean several systems. */
 bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
                       struct err *e) __attribute__((warn_unused_result));
 struct adapter_found {
@@ -134,12 +136,13 @@ struct adapter_found {
 /* The i-th system that the last choice found, the best one first; NULL = no more. Valid until the
  * next choice. */
 const struct adapter_found *adapter_found(const struct adapter *a, int i);
-/* Grows when the adapter becomes another system or another schema. */
+/* Grows whenever the adapter changes to another system or another schema. */
 int adapter_serial(const struct adapter *a);
-/* The same system in another database: questions to the old one are void. */
+/* Call it when the connection leads to another database with the same system: adapter_serial grows,
+ * so answers of the old database are dropped. */
 void adapter_moved(struct adapter *a);
 
-/* The candidates themselves, for lists of them: an adapter for each, NULL = no more. */
+/* How many candidates there are, for lists of adapters. */
 int adapter_candidates(const struct adapter *a);
 /* The adapter is candidate i from now on, bound to no schema. */
 void adapter_become(struct adapter *a, int i);
@@ -153,24 +156,26 @@ const char *adapter_default_schema(const struct adapter *a);
 const char *adapter_name(const struct adapter *a);
 const char *adapter_title(const struct adapter *a);
 
-/* The file has the section, and what the section requires is there, as far as is known. */
+/* True if the file has the section and, as far as is known, the database has all that the section
+ * requires. */
 bool adapter_has(const struct adapter *a, enum section_id s);
 /* Why the adapter has no such section, as a sentence; NULL = it has. */
 const char *adapter_lacks(const struct adapter *a, enum section_id s);
-/* What the header `lacks` says of a section that the file does not have; NULL = nothing. */
+/* The reason that the header `lacks` gives for a missing section; NULL = none. */
 const char *adapter_reason(const struct adapter *a, enum section_id s);
-/* "River (Go) does not tell": the sentence for a topic that can't be shown. */
+/* "River (Go) does not record this": the sentence for a topic that can't be shown. */
 const char *adapter_silence(const struct adapter *a);
 
-/* Takes the answer of VERSION ("" = none) and the role. Sections that require more than these are
- * missing from then on. If the version was never tested, can_act and why of the role change; the
- * sentence lives as long as a. */
+/* Takes the answer of VERSION ("" = none) and the role. From then on a section that requires a
+ * later version or more rights counts as missing. If the version was never tested, can_act and why
+ * of the role change; the sentence lives as long as a. */
 void adapter_judge(struct adapter *a, const char *version, struct role_row *role);
-void adapter_trust(struct adapter *a); /* --trust-version: any version is good */
-/* The bound text, as it is sent ("" unless it has the section and a schema); DETECT always. */
+void adapter_trust(struct adapter *a); /* --trust-version: accepts every version */
+/* The bound text, as it is sent. "" if the section or the schema is missing; DETECT needs no
+ * schema. */
 const char *adapter_sql(const struct adapter *a, enum section_id s);
-/* The line of the file in which character `position` (from 1) of that text stands; where the
- * section begins for 0 and for what is beyond its end. */
+/* The line of the file that holds character `position` (from 1) of that text. For 0, or beyond the
+ * end of the text: the line where the section begins. */
 int adapter_line(const struct adapter *a, enum section_id s, int position);
 /* A note of a section: official, guard, confirm, mode, requires, cost, range, dry; NULL = none. */
 const char *adapter_note(const struct adapter *a, enum section_id s, const char *key);
@@ -181,13 +186,14 @@ const char *adapter_header_next(const struct adapter *a, const char *key, int *a
 /* The section takes this parameter. */
 bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
 
-/* A statement with its parameters in order; raw_states is made from the states in p by the header,
- * tables is the header's. storage[ADAPTER_PARAMS] and p live until db_ask. */
+/* A statement with its parameters in order. The header translates the states in p to raw_states,
+ * and gives tables. storage[ADAPTER_PARAMS] and p must live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
-/* Sets what every transaction begins with: the guard against strangers (model/adapter/trust.h), the
- * header's time zone and, for acts, its search path, which the system's own functions and triggers
- * need. Calls that only read run with pg_catalog. Borrowed. */
+/* Sets the beginning of every transaction: the guard against strangers (model/adapter/trust.h), the
+ * header's time zone and, for acts, the header's search path, which the system's own functions and
+ * triggers need. Calls that only read run with pg_catalog as search path. The call borrows these
+ * texts. */
 void adapter_settings(const struct adapter *a, bool acts, struct db_call *call);
 /* For people: the statement with a line for each parameter's name and value; the caller frees. */
 char *adapter_show(const struct adapter *a, enum section_id s, const struct params *p);

@@ -1,5 +1,5 @@
-/* Whether an adapter fits a database: every section of its file is run there with sample values and
- * its answer is read; whatever it does is rolled back. For `queuetop adapter check` and the
+/* Checks whether an adapter fits a database: runs every section of its file there with sample
+ * values and reads the answer. All changes are rolled back. For `queuetop adapter check` and the
  * contract test. */
 #ifndef MODEL_ADAPTER_ADAPTER_CHECK_H
 #define MODEL_ADAPTER_ADAPTER_CHECK_H
@@ -16,7 +16,7 @@ struct adapter_finding { /* about one section */
     bool has_sample;  /* an act: it had real rows to work on */
     int runs;         /* statements */
     int rows;         /* rows of all its answers; of an act: rows changed */
-    const char *text; /* what is wrong, or what is to be said; "" = nothing; one line */
+    const char *text; /* the fault, or a remark, on one line; "" = none */
 };
 typedef void adapter_finding_fn(void *ctx, const struct adapter_finding *f);
 

@@ -1,7 +1,7 @@
 /*
- * Whether an act changes what it reports as changed: in the transaction that is rolled back, the
- * adapter's own look at its target is taken before the act and after it. `changed_ms` and cursors
- * are left out: an update may move them and change nothing else.
+ * Checks that an act really changes the rows that it reports as changed: before and after the act,
+ * in the transaction that is rolled back, the adapter's own section for the target is read.
+ * `changed_ms` and cursors are left out: an update may move them and change nothing else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ look_of(const struct check *c, enum section_id act)
     enum section_id look = SEC_COUNT;
 
     if (mode && !strcmp(mode, "signal"))
-        return SEC_COUNT; /* another program changes the row, later */
+        return SEC_COUNT; /* the act only sends a signal: another program changes the row later */
     if (adapter_takes(c->a, act, PARAM_IDS))
         look = adapter_takes(c->a, SEC_JOBS, PARAM_IDS) ? SEC_JOBS : SEC_COUNT;
     else if (adapter_takes(c->a, act, PARAM_SCHEDULE))
@@ -53,7 +53,8 @@ check_ask_thrice(struct check *c, enum section_id s, struct result *out[3], stru
     int failed_at = reply.failed_at;
     db_reply_done(&reply);
     params_done(&p);
-    if (failed_at == 0 || failed_at == 2) { /* the look failed, which its own check reports */
+    if (failed_at == 0 || failed_at == 2) { /* the look failed; the check of that section reports
+                                               it */
         *e = (struct err){0};
         return check_ask(c, s, &out[1], e);
     }

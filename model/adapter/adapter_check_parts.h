@@ -7,7 +7,7 @@
 
 enum { SAMPLES_MOST = 24, NAMES_MOST = 8, HOUR_MS = 3600000 };
 
-struct check_sample { /* what there is */
+struct check_sample { /* what the database holds */
     char *ids[SAMPLES_MOST];
     int nids;
     char *queue, *kind, *node, *error, *cursor; /* of the first job that has one */
@@ -22,22 +22,23 @@ struct check {
     struct check_sample sample;
     struct params p; /* of the next run */
     struct adapter_finding found;
-    bool is_alone; /* going job by job */
+    bool is_alone; /* the act runs job by job */
     char text[400];
-    struct err *e; /* of the connection */
+    struct err *e; /* the error of the connection */
 };
 
 extern const char *const check_states[8];
 
-/* The parameters of the next run: none but small limits. */
+/* Clears the parameters of the next run; only small limits are set. */
 void check_clear(struct check *c);
 /* Runs a section once by c->p. False: the connection broke. The answer is the caller's, NULL when
  * the statement failed. */
 bool check_ask(struct check *c, enum section_id s, struct result **out, struct err *e);
-/* An act between two looks at its target, in one transaction: out[0] and out[2] are what the look
- * answered before and after, NULL where there is nothing to look with. As check_ask. */
+/* Runs an act between two looks at its target, in one transaction. out[0] and out[2] are the
+ * answers of the look before and after the act; NULL if no section shows the target. Otherwise as
+ * check_ask. */
 bool check_ask_thrice(struct check *c, enum section_id s, struct result *out[3], struct err *e);
-/* The first row that was reported as changed and is as it was; NULL = none. */
+/* The first row that was reported as changed, but has not changed; NULL = none. */
 const char *check_unchanged(const struct result *before, const struct rowset *rows,
                             const struct result *after);
 /* False: the connection broke. */

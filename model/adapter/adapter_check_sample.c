@@ -54,7 +54,8 @@ note_jobs(struct check_sample *s, const struct job_row *row, int n, int most)
     }
 }
 
-/* The rows of a section by c->p; empty when it fails: its own check says so. */
+/* The rows of a section with the parameters c->p. Empty if the section fails; the check of that
+ * section reports the failure. */
 static bool
 sample_section(struct check *c, enum section_id s, struct rowset *rows)
 {
@@ -103,7 +104,7 @@ check_take_sample(struct check *c)
     if (!sample_section(c, SEC_QUEUES, &rows))
         return false;
     const struct queue_row *q = rows.rows;
-    for (int pass = 0; pass < 2; pass++) /* paused ones first */
+    for (int pass = 0; pass < 2; pass++) /* first pass: the paused ones */
         for (int i = 0; i < rows.n; i++)
             if ((q[i].paused == 1) == (pass == 0))
                 note_name(s->queues, &s->nqueues, q[i].queue);

@@ -88,7 +88,7 @@ add_answer(struct adapter *a, const struct adapter_file *f, const struct result 
                 add_found(a, f, result_text(r, i, 0));
 }
 
-/* The schema that the user named must not be cut off by the limit. */
+/* Adds the schema that the user named, before all others, so that the limit does not cut it off. */
 static void
 add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r, const char *wish)
 {
@@ -186,8 +186,9 @@ fits(const struct adapter *a, int i, const char *wish)
     return a->places[i].owners.is_there && (!wish || !strcmp(a->found[i].schema, wish));
 }
 
-/* The index of the best in found, among strangers' systems or among the others; -1 = none. A system
- * that was asked for alone needs an unambiguous one. */
+/* The index of the best system in found, among the systems of strangers or among the others; -1 =
+ * none. If the user named the adapter but no schema, there must be only one system, or one in the
+ * default schema. */
 static int
 best(const struct adapter *a, const char *wish, bool strangers)
 {

@@ -46,7 +46,8 @@ is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c > 127;
 }
 
-/* Reads the name behind "{schema}.": it may be quoted, and may be a function that is called. */
+/* Reads the name behind "{schema}.". The name may be quoted, and it may be that of a function that
+ * is called. */
 static void
 add_named(struct buf *lists, const char *at)
 {

@@ -30,15 +30,15 @@ struct adapter_file { /* one file, read and checked */
     struct note params[CONSOLE_SECTIONS];
     char *origin;           /* where it is from, for people; "" = built in */
     char *source;           /* its text */
-    char *silence;          /* "X does not tell" */
+    char *silence;          /* "X does not record this" */
     char *detect;           /* the text of DETECT */
-    bool is_out;            /* its DETECT failed on this connection */
+    bool is_out;            /* left out: its DETECT failed on this connection */
     char *tables;           /* header "tables" as an array literal; NULL = none */
     char *touched[3];       /* what its text can touch: tables, patterns, functions */
-    struct raw_states *raw; /* translated so far: text that was bound stays */
+    struct raw_states *raw; /* translations so far; kept, because bound statements use them */
 };
 
-struct adapter_place {     /* a schema where a system was found, taken apart */
+struct adapter_place {     /* the parts of a place where a system was found */
     char *name;            /* as it was found: "schema" or "schema/prefix" */
     char *schema, *prefix; /* prefix "" = none */
     const struct adapter_file *file;
@@ -51,7 +51,7 @@ struct binding { /* a file for one schema; kept until the end, statements may be
     struct adapter_place place; /* without name; of what was found there */
     struct trust_guard guard;
     bool is_guarded;
-    char *search_path; /* of the header; NULL = none */
+    char *search_path; /* search path of the header; NULL = none */
     char *sql[SEC_COUNT];
     struct binding *next;
 };

@@ -40,7 +40,7 @@ adapter_check_states(const char *header)
     return words > WORDS_MAX ? "too many words" : words == 0 ? "it has no value" : NULL;
 }
 
-/* The array literal names the state; states have no letter that would be escaped. */
+/* True if the array literal contains the state. States have no character that needs an escape. */
 static bool
 is_listed(const char *list, const char *name, size_t len)
 {

@@ -1,7 +1,7 @@
 /*
- * Adapters of the user's own: files in $XDG_CONFIG_HOME/queuetop/adapters, and one that is named.
- * Their SQL runs with the user's rights, so nobody else may have written it: a file, however it was
- * named, and the folder must belong to the user (or root) and be writable by nobody else.
+ * The user's own adapters: the files in $XDG_CONFIG_HOME/queuetop/adapters, and a file that he
+ * names. Their SQL runs with the user's rights, so nobody else may have written it: a file, however
+ * it was named, and the folder must belong to the user (or root) and be writable by nobody else.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -21,7 +21,8 @@ next_part(const char **s)
     return n;
 }
 
-/* <0, 0, >0, by the parts that `of` has: 1.9.2 equals 1.9, and is more than 1.9.1. */
+/* Compares only the parts that `of` has: 1.9.2 equals 1.9, but is later than 1.9.1. Returns <0, 0
+ * or >0. */
 static int
 compare_versions(const char *version, const char *of)
 {

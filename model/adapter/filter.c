@@ -54,7 +54,7 @@ struct filter_term {
     bool negated;
     bool is_quoted;     /* a quote is in it */
     enum key key;       /* KEY_NONE = a word */
-    int path, path_len; /* of a payload's value: "customer.id"; path_len 0 = none */
+    int path, path_len; /* path of a payload value: "customer.id"; path_len 0 = none */
     char op;            /* : = < > ~ */
     bool or_equal;      /* >= <= */
     char value[FILTER_MAX + 1];
@@ -114,7 +114,8 @@ key_named(const char *name, int len)
     return KEY_NONE;
 }
 
-/* The key that this misspelt name was perhaps meant for; NULL = none. "payloda.customer" is one. */
+/* The key that the user perhaps meant by this misspelt name, for example "payloda.customer"; NULL =
+ * none. */
 static const char *
 meant_key(const char *name, int len)
 {
@@ -124,16 +125,16 @@ meant_key(const char *name, int len)
         xstrndup(name, strcspn(name, ".") < (size_t)len ? strcspn(name, ".") : (size_t)len);
 
     for (int k = 0; k < KEY_NONE; k++)
-        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* "code=500" is no misspelt "node" */
+        if (name[len] != '=' || strchr(keys[k].ops, '=')) /* "code=500" is not a misspelt "node" */
             names[n++] = keys[k].name;
     const char *meant = alias_closest(head, names);
     free(head);
     return meant;
 }
 
-/* A name that is not a key, followed by an operator: a typing error, or a part of a text? tenant=a,
- * Foo::Bar and Error: may occur in any error text, so they are words. After < > or ~ the name was
- * meant as a key. */
+/* True if a name that is no key, followed by an operator, is a misspelt key and not a word.
+ * tenant=a, Foo::Bar and Error: are words, because they may occur in any error text. A name before
+ * < > or ~ is always taken as a key. */
 static bool
 is_slip(const char *s, int len)
 {
@@ -142,8 +143,8 @@ is_slip(const char *s, int len)
     return s[len] != '=' || meant_key(s, len);
 }
 
-/* The key at s, when its name and an operator stand there. name_len: of the key, or of a name that
- * is none and looks like a slip; else 0. */
+/* The key at s, if its name and an operator stand there. name_len: the length of this name, or of a
+ * name that looks like a misspelt key; else 0. */
 static enum key
 read_key(const char *s, int *name_len)
 {
@@ -308,7 +309,7 @@ add_tries(struct parser *p, const struct filter_term *t)
     return true;
 }
 
-/* The first parameter that a term fills. A second term that fills it is an error. */
+/* The first parameter that a term fills. It is an error if two terms fill the same parameter. */
 static enum param
 param_of(const struct filter_term *t)
 {

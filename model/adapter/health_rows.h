@@ -9,10 +9,10 @@
 
 struct health_server {
     int max_connections, connections, active, idle_in_txn, blocked;
-    int hidden;                             /* sessions of which this login sees no state */
+    int hidden;                             /* sessions whose state this login may not see */
     int64_t longest_ms;                     /* since when the longest statement runs */
     int64_t blks_hit, blks_read, wal_bytes; /* cumulative */
-    int standbys, standby;                  /* that follow us; 1: we are one */
+    int standbys, standby;                  /* standby: 1 = this server is one */
     int64_t lag_ms, lag_bytes;
     int64_t xid_age, freeze_max;
     const char *xid_database;
@@ -22,14 +22,15 @@ struct health_server {
     const char *login;
 };
 
-struct health_session {    /* a transaction, or what else holds rows back */
+struct health_session {    /* a transaction, or anything else that keeps dead rows from being
+                              removed */
     const char *id, *kind; /* session, place, autovacuum, walsender, background, prepared, slot */
     int pid;               /* INT_MIN = none */
     const char *user, *app, *client, *state, *query, *waits, *blocked_by; /* pids */
     int64_t xact_ms, since_ms;
-    int64_t held; /* transaction ids since the oldest that it may see; FIELD_NULL = holds nothing */
+    int64_t held; /* how many transaction ids it holds back; FIELD_NULL = none */
     int wraparound;
-    const char *guard, *deny; /* for a signal; why it can't be sent, "" = it can */
+    const char *guard, *deny; /* for a signal to it; deny: why it can't be sent, "" = it can */
 };
 
 struct health_vacuum {

@@ -1,5 +1,5 @@
-/* Asks one section of an adapter once, on the watcher: for values that no screen shows all the
- * time. */
+/* Asks one section of an adapter once, on the watcher. It is for values that no screen shows
+ * permanently. */
 #ifndef MODEL_ADAPTER_LOOKUP_H
 #define MODEL_ADAPTER_LOOKUP_H
 
@@ -12,6 +12,6 @@ typedef void lookup_fn(void *ctx, const struct rowset *rows, const struct err *e
 
 struct lookup *lookup_new(struct db *watcher, const struct adapter *a, enum section_id s,
                           const struct params *p, lookup_fn *fn, void *ctx);
-void lookup_free(struct lookup *l); /* an answer that is still to come is thrown away */
+void lookup_free(struct lookup *l); /* an answer that comes later is dropped */
 
 #endif

@@ -96,7 +96,7 @@ params_copy(struct params *to, const struct params *from)
 void
 params_set(struct params *p, enum param name, const char *text)
 {
-    char *copy = text ? xstrdup(text) : NULL; /* text may be the old value */
+    char *copy = text ? xstrdup(text) : NULL; /* copy first: text may be the old value */
 
     assert((unsigned)name < PARAM_TOTAL);
     free(p->value[name]);

@@ -18,8 +18,8 @@ enum param {
     PARAM_OLDER_THAN, /* interval */
     PARAM_YOUNGER_THAN, /* interval */
     PARAM_MIN_TRIES,    /* int */
-    PARAM_TOP_TRIES,    /* int: at most so many */
-    PARAM_BEFORE,       /* timestamptz: reached its state before */
+    PARAM_TOP_TRIES,    /* int: the most tries */
+    PARAM_BEFORE,       /* timestamptz: only jobs that reached their state before this time */
     PARAM_EXPIRED_ONLY, /* bool */
     PARAM_BY,           /* interval */
     PARAM_AT,           /* timestamptz */
@@ -28,7 +28,7 @@ enum param {
     PARAM_FAIL,         /* bool: to failed instead of back */
     PARAM_RESET,        /* bool: tries start over */
     PARAM_FORCE,        /* bool */
-    PARAM_EXPECTED,     /* bigint: refuse when it would change another number */
+    PARAM_EXPECTED,     /* bigint: refuse if the number of changed rows would be another one */
     PARAM_REASON,       /* text */
     PARAM_ACTION,       /* uuid of the action */
     PARAM_BATCH,        /* int from 1 */
@@ -39,10 +39,10 @@ enum param {
     PARAM_PAYLOAD,      /* text */
     PARAM_OF,           /* uuid of the action that is to be undone */
     PARAM_IN_PAYLOAD,   /* text: "~TEXT" = a part of it in any case, "=TEXT" = exactly */
-    PARAM_PATH,         /* text[]: of the value in the payload that IN_PAYLOAD speaks of */
+    PARAM_PATH,         /* text[]: path of the value in the payload that IN_PAYLOAD compares */
     PARAM_RAW_STATES,   /* text[]: states in the system's own words, by the adapter's header */
     PARAM_TABLES,       /* text[]: the adapter's header "tables" */
-    PARAM_TOTAL         /* how many there are; no parameter */
+    PARAM_TOTAL         /* the number of parameters; not a parameter itself */
 };
 const char *param_name(enum param p);                      /* "ids", "queue", ... */
 bool param_find(const char *name, int len, enum param *p); /* by name */

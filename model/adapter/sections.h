@@ -1,8 +1,8 @@
 /* The named sections of an annotated .sql file (adapters): header lines `-- key: value`, then
- * sections `-- name: X` with annotations and one statement each. Here also stands the only function
- * of the program that puts an identifier into SQL: {schema} and {schema_lit}, {prefix} and
- * {prefix_lit}; and the macros {error_key(EXPR)}, the group of an error, and {ms(EXPR)},
- * milliseconds since 1970 of a point in time (NULL for infinity, which has none). */
+ * sections `-- name: X` with annotations and one statement each. This module also has the only
+ * function of the program that puts an identifier into SQL. It replaces {schema} and {schema_lit},
+ * {prefix} and {prefix_lit}, and the macros {error_key(EXPR)}, the group of an error, and
+ * {ms(EXPR)}, milliseconds since 1970 of a point in time (NULL for infinity, which has none). */
 #ifndef MODEL_ADAPTER_SECTIONS_H
 #define MODEL_ADAPTER_SECTIONS_H
 

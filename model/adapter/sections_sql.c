@@ -54,7 +54,8 @@ is_word(char c)
            (unsigned char)c >= 0x80;
 }
 
-/* $tag$ ... $tag$; s itself when it is no dollar quote ($1). */
+/* Returns the end of a dollar quote, $tag$ ... $tag$; s itself if there is none (for example $1).
+ */
 static const char *
 skip_dollar(const char *s)
 {
@@ -97,9 +98,10 @@ static const char *const placeholders[PLACEHOLDERS] = {
     [PREFIX_LIT] = "{prefix_lit}", [ERROR_KEY] = "{error_key(",   [MS] = "{ms(",
 };
 
-/* The last ones stand for an expression: {error_key(EXPR)}, EXPR between the two halves. What
- * native's error_key() does, as built-in functions: the text of an error becomes the key of its
- * group. Milliseconds since 1970 of a point in time: none for infinity. */
+/* The macros, which contain an expression: {error_key(EXPR)}. EXPR is put between the two halves.
+ * error_key does the same as the native function error_key(), but with built-in functions only: the
+ * text of an error becomes the key of its group. ms gives the milliseconds since 1970 of a point in
+ * time, NULL for infinity. */
 static const char *const macros[PLACEHOLDERS][2] = {
     [ERROR_KEY] =
         {"left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace("
@@ -189,8 +191,8 @@ sql_check(const char *sql)
 
 /* --- the schema --- */
 
-/* Valid UTF-8 without NUL is given, so doubling is all there is to quoting. A backslash would
- * depend on standard_conforming_strings, hence the E. */
+/* Quotes a text. The text is valid UTF-8 without NUL, so it is enough to double the quotes. E'' is
+ * used because otherwise the meaning of a backslash would depend on standard_conforming_strings. */
 static void
 add_quoted(struct buf *b, const char *s, char quote)
 {
@@ -206,7 +208,7 @@ add_quoted(struct buf *b, const char *s, char quote)
     buf_add(b, &quote, 1);
 }
 
-/* What stands for {schema} and {prefix}. */
+/* The texts that replace {schema} and {prefix}. */
 struct section_texts {
     const char *schema, *prefix;
 };
@@ -248,8 +250,8 @@ add_bound(struct buf *b, const char *from, const char *to, const struct section_
     }
 }
 
-/* Splits "schema/prefix" at the last slash. A prefix is put into names as it is: lower case only.
- */
+/* Splits "schema/prefix" at the last slash. A prefix becomes part of names without quotes, so it
+ * may have only lower case. */
 static bool
 split_prefix(char *schema, const char **prefix)
 {

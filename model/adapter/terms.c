@@ -11,7 +11,7 @@
 static const struct {
     enum param param;
     const char *word;
-    bool windowed; /* may be looked for row by row in a bounded window */
+    bool windowed; /* the search may be limited to a window of rows */
 } terms[] = {
     {PARAM_QUEUE,        "queue",   false},
     {PARAM_STATES,       "state",   false},

@@ -91,7 +91,7 @@ has_text(char *const *list, int n, const char *text)
     return false;
 }
 
-/* The oldest one makes room. Takes text over. */
+/* Adds an answer; if the list is full, the oldest one is dropped. Takes over text. */
 static void
 add_answer(struct trust *t, char *text)
 {
@@ -132,7 +132,7 @@ trust_line(struct trust *t)
     return t->line;
 }
 
-/* A word of letters, digits and what else ends nothing in a line; the rest as %XX. */
+/* Appends text as one word: letters, digits and _-./: as they are, every other byte as %XX. */
 static void
 add_word(struct buf *b, const char *text)
 {

@@ -1,4 +1,4 @@
-/* Whose code may run in a session of ours.
+/* The rule that decides whose code may run in a session of queuetop.
  *
  * A statement runs more than its own text: views, functions, operators, types, row security,
  * defaults, triggers, partitions and foreign tables run with the rights of this login, and READ
@@ -11,14 +11,14 @@
  * not opened in which a stranger owns the schema or anything that our statements could run.
  * sql/console/owners.sql finds these objects, by OID, for all systems alike, from the names that
  * the adapter's text uses; detection itself reads nothing but pg_catalog. The rule holds for
- * queuetop's own queue too, and for event triggers, which run where a table is made or dropped: by
- * install, uninstall and the scheduler. tests/sql/strangers.md is the table of what was tried.
+ * queuetop's own queue too, and for event triggers, which run when install, uninstall or the
+ * scheduler makes or drops a table. tests/sql/strangers.md is the table of what was tried.
  *
  * A role that may create objects in such a schema is no reason to ask: what counts is who owns what
  * is there. But then new things can appear at any time, so every transaction on an opened system
  * begins with a guard: the schema is the same one with the same rights, and, where somebody else
  * may create in it, every object found there still belongs to those who were allowed. Transactions
- * that change something begin with the whole look. A guard that says no ends the transaction, and
+ * that change something run owners.sql first. A guard that says no ends the transaction, and
  * the console looks anew. What is left is the moment between the guard and the statement behind it,
  * and only where a stranger may create objects in the schema.
  *
@@ -41,7 +41,8 @@ struct trust *trust_new(void);
 void trust_free(struct trust *t);
 /* Roles by name, between commas: --trust-owner, or the configuration. */
 void trust_names(struct trust *t, const char *list);
-/* Answers of earlier runs, as trust_line gave them; what it does not understand it forgets. */
+/* Takes the answers of earlier runs, as trust_line wrote them. Entries that can't be parsed are
+ * dropped. */
 void trust_recall(struct trust *t, const char *line);
 const char *trust_line(struct trust *t); /* valid until the next call */
 
@@ -53,10 +54,11 @@ struct stranger {
     char *object; /* one of its objects, as the server describes it */
 };
 
-struct owners {     /* of what one adapter touches in one schema, judged */
-    bool is_there;  /* the schema is */
-    bool is_open;   /* others than those may create objects there */
-    bool superuser; /* this login is one */
+struct owners {     /* the owners of all objects that one adapter uses in one schema, and the
+                       judgement */
+    bool is_there;  /* the schema exists */
+    bool is_open;   /* roles that are not in `allowed` may create objects there */
+    bool superuser; /* this login is a superuser */
     int64_t me;     /* its OID */
     char *server;   /* which database: for the answer */
     struct stranger *strangers;
@@ -73,7 +75,8 @@ bool owners_judge(struct result *r, const struct trust *t, const char *server, s
 void owners_fail(const struct owners *o, const char *what, const char *schema, struct err *e);
 void owners_done(struct owners *o);
 void owners_copy(struct owners *to, const struct owners *from);
-/* The user trusts these strangers, here: those that he was shown, none that came later. */
+/* The user trusts these strangers in this database: only those that he was shown, none that came
+ * later. */
 void trust_answer(struct trust *t, const struct owners *shown);
 
 /* The identity of a database as one word: from what the server reports (sql/console/server.sql) or,
@@ -82,7 +85,7 @@ char *trust_server(const char *identity, const char *host, const char *database)
 
 /* --- the questions ---------------------------------------------------------------------------- */
 
-struct touched { /* what a text can touch in its schema, array literals of names */
+struct touched { /* the names that a text may use in its schema, as array literals */
     const char *tables, *patterns, *functions, *prefix;
     bool whole; /* all functions, types and operators */
 };

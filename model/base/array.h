@@ -37,8 +37,8 @@ void array_time(struct array *a, int64_t since_1970_ms);
 void array_interval(struct array *a, int64_t ms);
 bool array_uuid(struct array *a, const char *text); /* false: not a uuid, NULL was added */
 
-/* The whole array as the server takes it in binary form; the bytes stay a's. Asserts that all n
- * elements were given. */
+/* The whole array in the server's binary form. The bytes still belong to a. Asserts that all n
+ * elements were added. */
 const char *array_whole(struct array *a, size_t *len);
 void array_free(struct array *a);
 

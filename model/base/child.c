@@ -1,8 +1,8 @@
 /*
- * fork, exec and three pipes; we never wait for any of them. waitid with WNOWAIT tells us of the
- * end and leaves the zombie. As long as the zombie exists, the kernel gives the number of its group
- * to nobody else, so we may still kill the group. We do not wait for what a grandchild writes after
- * the end.
+ * fork, exec and three pipes; no call here blocks. waitid with WNOWAIT reports that the command has
+ * ended and leaves the zombie. As long as the zombie exists, the kernel gives the number of its
+ * process group to no other process, so we may still kill the group. After the end of the command
+ * we do not wait for the output of its own children.
  */
 #include "model/base/child.h"
 
@@ -106,7 +106,7 @@ on_input(void *ctx, short revents)
         return;
     if (n > 0)
         c->written += (size_t)n;
-    if (n < 0 || c->written == c->input.len) { /* EPIPE: it does not want the rest */
+    if (n < 0 || c->written == c->input.len) { /* EPIPE: the command does not read the rest */
         end_close(c, &c->in);
         buf_free(&c->input);
     }
@@ -315,7 +315,8 @@ make_report(struct child *c, int status, struct child_report *r)
     }
 }
 
-/* Takes what is in the pipes; bounded, because a grandchild may write for ever. */
+/* Reads what the pipes hold now. The amount is bounded, because a process that the command started
+ * may write for ever. */
 static void
 drain(struct child *c, struct pipe_end *p)
 {
@@ -347,7 +348,7 @@ child_check(struct child *c)
     if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
         return false;
     if (c->is_killed || !c->may_leave)
-        kill(-c->pid, SIGKILL); /* what is left after SIGTERM, and what the command left behind */
+        kill(-c->pid, SIGKILL); /* processes that survived SIGTERM, or that the command started */
     guard_note(c->guard, c->place, 0); /* before waitpid frees the number of the group */
     waitpid(c->pid, &status, 0);
     drain(c, &c->out);
@@ -367,7 +368,7 @@ child_free(struct child *c)
     if (c->pid > 0) {
         kill(-c->pid, SIGKILL);
         guard_note(c->guard, c->place, 0);
-        waitpid(c->pid, NULL, WNOHANG); /* init reaps what is left */
+        waitpid(c->pid, NULL, WNOHANG); /* if it is still a zombie later, init reaps it */
     }
     let_go(c);
     buf_free(&c->input);

@@ -24,12 +24,13 @@ struct child_report {
     bool timed_out;     /* run_timeout_ms was over, so we ended it */
     const char *output; /* the first bytes of standard output; NULL = none */
     size_t output_len;
-    uint64_t output_all; /* how many bytes there were */
+    uint64_t output_all; /* how many bytes the command wrote */
     const char *tail;    /* the last bytes of standard error */
     size_t tail_len;
     uint64_t tail_all;
 };
-/* The report and what it points to live until the callback returns. child_free is allowed in it. */
+/* The report, and all that it points to, is valid until the callback returns. The callback may call
+ * child_free. */
 typedef void child_fn(void *ctx, const struct child_report *r);
 
 struct guard;
@@ -43,8 +44,8 @@ struct child_start {
     int64_t run_timeout_ms; /* 0 = none */
     int64_t grace_ms;       /* between SIGTERM and SIGKILL */
     bool may_leave;         /* its background processes live on after its end */
-    struct guard *guard;    /* ends its group if this process dies; NULL = nobody does */
-    int place;              /* there */
+    struct guard *guard;    /* ends its group if this process dies; NULL = no guard */
+    int place;              /* number of its place in the guard */
 };
 
 struct child;

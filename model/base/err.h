@@ -10,21 +10,21 @@ enum err_kind {
     ERR_NONE,
     ERR_USAGE,   /* the user's words are wrong: exit code 2 */
     ERR_CONN,    /* no server, or the connection broke: reconnect with back-off; exit code 4 */
-    ERR_AUTH,    /* the server refuses us for good (28xxx; 3D000 from the start): stop, say so; exit
-                    code 4 */
+    ERR_AUTH,    /* the server rejects the connection for good (28xxx; 3D000 if it never worked):
+                    stop and report; exit code 4 */
     ERR_DENIED,  /* lacking privilege (42501, read-only): disable the command; exit code 3 */
     ERR_REFUSED, /* a guard said no (QT001 to QT007): nothing changed; exit code 3 */
     ERR_TIMEOUT, /* cancelled by a time limit: keep the old data, mark it stale */
     ERR_SQL,     /* any other error of the server, SQLSTATE in sqlstate; exit code 5 */
-    ERR_DATA,    /* an answer, a file or a value is not what it should be */
+    ERR_DATA,    /* an answer, a file or a value is malformed */
     ERR_SYS      /* the operating system said no */
 };
 
 struct err {
     enum err_kind kind;
     char sqlstate[6];    /* "" unless the server said it */
-    char constraint[64]; /* whose rule was broken, as the server names it; "" = none */
-    int position;        /* in the statement, in characters from 1; 0 = the server named none */
+    char constraint[64]; /* the constraint that was violated; "" = none */
+    int position;        /* of the error in the statement, in characters from 1; 0 = not known */
     char text[400];
 };
 

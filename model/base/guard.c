@@ -20,12 +20,12 @@
 struct guard {
     atomic_int *groups; /* shared */
     int places;
-    int fd; /* our end: it closes with us */
+    int fd; /* our end of the pipe: it closes when this process ends */
     pid_t pid;
 };
 
-/* A process group of its own: signals that a terminal or a supervisor sends to the worker's group
- * do not end it. */
+/* The helper has a process group of its own, so signals that a terminal or a supervisor sends to
+ * the worker's group do not end the helper. */
 static _Noreturn void
 watch(const struct guard *g, int fd)
 {
@@ -37,7 +37,7 @@ watch(const struct guard *g, int fd)
     sigprocmask(SIG_BLOCK, &all, NULL);
     setpgid(0, 0);
     dup2(fd, STDIN_FILENO);
-    secure_close(STDOUT_FILENO, ~0U); /* no file, socket or terminal is kept open by it */
+    secure_close(STDOUT_FILENO, ~0U); /* the helper must not keep a file, socket or terminal open */
     do
         n = read(STDIN_FILENO, &byte, 1);
     while (n < 0 && errno == EINTR);

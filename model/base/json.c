@@ -21,7 +21,8 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Each scan function answers the length of what it found at s, 0 = not there. */
+/* Each scan function returns the length of the part that it found at s; 0 = that part is not there.
+ */
 static size_t
 scan_escape(const char *s, size_t len)
 {
@@ -145,7 +146,8 @@ next_mark(struct json_reader *r, char c)
     return true;
 }
 
-/* The next part; false at the end (expect NOTHING and at == len: it was right) or at a mistake. */
+/* Reads the next part. False: the text is over, or there is an error. The text was correct if
+ * `expect` is NOTHING and `at` equals `len`. */
 static bool
 next_part(struct json_reader *r, struct json_part *p)
 {
@@ -195,7 +197,8 @@ is_json(const char *s, size_t len)
     return json_check(s, len, &line, &column);
 }
 
-/* Does the bracket at s close soon, with nothing nested in it? Counted as it will be printed. */
+/* True if the bracket at s closes within SHORT cells of the printed form and holds no other
+ * bracket. */
 static bool
 is_short(const char *s, size_t len)
 {

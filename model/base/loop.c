@@ -31,7 +31,7 @@ struct timer {
     bool armed;
     int generation;
     int64_t at_ms;
-    int64_t order; /* of creation: the tie-breaker */
+    int64_t order; /* order of creation: decides between timers that are due at the same time */
     loop_timer_fn *fn;
     void *ctx;
 };
@@ -154,7 +154,7 @@ forget_removed(struct loop *l)
 static void
 run_watches(struct loop *l)
 {
-    int n = l->nwatches; /* not those that the callbacks add */
+    int n = l->nwatches; /* watches that a callback adds wait for the next turn */
 
     for (int i = 0; i < n; i++) {
         struct watch w = l->watches[i];
@@ -286,7 +286,7 @@ wait_ms(const struct loop *l, int max_wait_ms)
     return wait < 0 ? 0 : wait > INT_MAX ? INT_MAX : (int)wait;
 }
 
-/* Waits once; what happened is in the watches' revents. *signals says whether any is there. */
+/* Waits once. Fills in revents of the watches; *signals is true if a signal has arrived. */
 static bool
 wait_once(struct loop *l, int ms, bool *signals, struct err *e)
 {

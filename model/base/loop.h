@@ -20,17 +20,18 @@ typedef void loop_signal_fn(void *ctx, int signo);
 struct loop *loop_new(void);
 void loop_free(struct loop *l);
 
-/* Watches fd for `events` (POLLIN, POLLOUT). The answer is a handle > 0. */
+/* Watches fd for `events` (POLLIN, POLLOUT). Returns a handle > 0. */
 int loop_watch(struct loop *l, int fd, short events, loop_fd_fn *fn, void *ctx);
 /* Changes what is watched; fd -1 keeps the handle but watches nothing. */
 void loop_rewatch(struct loop *l, int handle, int fd, short events);
 void loop_unwatch(struct loop *l, int handle);
 
-/* Runs fn once at clock_ms() >= at_ms. The answer is a handle > 0; it is void after it ran. */
+/* Runs fn once, as soon as clock_ms() >= at_ms. Returns a handle > 0, which is invalid after fn has
+ * run. */
 int loop_at(struct loop *l, int64_t at_ms, loop_timer_fn *fn, void *ctx);
 void loop_cancel(struct loop *l, int timer);
 
-/* Blocks the signal and delivers it in the loop instead. One handler a signal. */
+/* Blocks the signal and delivers it in the loop instead. Each signal has one handler. */
 void loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx);
 /* For a child before exec: the signal mask and dispositions as they were before this loop. */
 void loop_child_signals(const struct loop *l);

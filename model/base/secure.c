@@ -16,7 +16,7 @@ secure_process(void)
         log_line(LOG_WARN, "core dumps can't be turned off");
 }
 
-/* key at s, then blanks, then '=' and something. */
+/* True if key stands at s, followed by blanks, '=' and a value. */
 static bool
 is_given(const char *s, const char *key)
 {

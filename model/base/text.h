@@ -25,10 +25,10 @@ struct text_iter {
     const char *s;
     size_t len;
     size_t at;
-    int col; /* cells given so far (tabs) */
+    int col; /* cells returned so far: a tab fills up to the next stop */
     enum text_mode mode;
     bool ascii;       /* only ASCII comes out: '?' for what is not */
-    char pending[16]; /* rest of an escape being given out, cell by cell */
+    char pending[16]; /* rest of an escape that is returned cell by cell */
     int pending_at;
 };
 void text_start(struct text_iter *it, const char *s, size_t len, enum text_mode mode, bool ascii);
@@ -43,11 +43,13 @@ int text_width(const char *s, size_t len, enum text_mode mode);
  * cut. In TEXT_DETAIL lines stay lines and each has max_cells of its own. */
 void text_clean(struct buf *out, const char *s, size_t len, enum text_mode mode, int max_cells);
 
-/* May this character stand on a screen as itself? Neither control, format or filler character, nor
- * private, nor noncharacter. Combining marks may. Independent of the locale. */
+/* True if a screen may show this character unchanged. False for control, format and filler
+ * characters, private characters and noncharacters. True for combining marks. Does not depend on
+ * the locale. */
 bool text_is_plain(uint32_t cp);
 
-/* Own decoder: length of the sequence at s (1 to 4) and its code point, or 0 when invalid. */
+/* Decodes one UTF-8 sequence at s. Returns its length (1 to 4) and its code point in *cp; 0 =
+ * invalid. Does not depend on the locale. */
 int utf8_decode(const char *s, size_t len, uint32_t *cp);
 int utf8_encode(uint32_t cp, char out[static 4]);
 bool utf8_valid(const char *s, size_t len);
@@ -58,7 +60,8 @@ bool utf8_valid(const char *s, size_t len);
 void json_pretty(struct buf *out, const char *s, size_t len);
 /* The same without any white space between the parts. */
 void json_compact(struct buf *out, const char *s, size_t len);
-/* Is it JSON? If not, line and column (from 1, in characters) say where that was seen. */
+/* True if s is JSON. If not, line and column (from 1, in characters) say where the first error is.
+ */
 bool json_check(const char *s, size_t len, int *line, int *column);
 /* Appends s as a JSON string with quotes; invalid UTF-8 becomes U+FFFD, characters that are not
  * text_is_plain become \uNNNN. */

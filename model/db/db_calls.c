@@ -112,7 +112,7 @@ param_size(const struct db_param *p)
     return p->binary ? p->len : (int64_t)strlen(p->value) + 1;
 }
 
-/* What is sent: the statements, and behind them the guard where there is one. */
+/* The statements to send. If there is a guard, its statement is the last of them. */
 static const struct db_stmt *
 stmt_of(const struct db *db, const struct db_call *what, int i)
 {
@@ -187,12 +187,12 @@ keep_reply(void *ctx, struct db_reply *reply)
     struct waiter *w = ctx;
 
     *w->reply = *reply;
-    reply->results = NULL; /* the waiter's now */
+    reply->results = NULL; /* the waiter owns them now */
     reply->n = 0;
     w->done = true;
 }
 
-/* The waiter goes away: the reply of its call goes to nobody. */
+/* Removes the waiter. The reply to its call is then dropped. */
 static void
 forget_waiter(struct db *db, const struct waiter *w)
 {
@@ -235,7 +235,7 @@ db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply
     db_ask(db, call, db->once ? -1 : DO_WAIT_MS, keep_reply, &w);
     if (!loop_until(l, &w.done, 0, e)) {
         stop_at_the_server(db, l, &w);
-        if (w.done) { /* what had been committed by then is not undone */
+        if (w.done) { /* what the call had committed before the cancel is not undone */
             bool is_done = reply->err.kind == ERR_NONE;
             if (is_done)
                 *e = reply->err;

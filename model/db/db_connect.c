@@ -63,7 +63,7 @@ is_uri(const char *s)
     return strncmp(s, "postgres://", 11) == 0 || strncmp(s, "postgresql://", 13) == 0;
 }
 
-/* As libpq takes a dbname. */
+/* True if s is a connection string. libpq decides in the same way for a dbname. */
 static bool
 is_conninfo(const char *s)
 {
@@ -196,7 +196,7 @@ add_item(struct buf *list, int i, const char *item)
     buf_str(list, item);
 }
 
-/* The target that libpq is at, by what it says about itself. */
+/* The target that libpq is trying now, found by the host and port that libpq reports. */
 static int
 current_target(const struct db *db)
 {
@@ -252,8 +252,8 @@ give_up(struct db *db)
 
     err_of_connect(&e, db->conn, db->password);
     if (db->was_up && strcmp(e.sqlstate, "3D000") == 0)
-        e.kind = ERR_CONN; /* the database is being restored or renamed: it was there before, and
-                              may be there again */
+        e.kind = ERR_CONN; /* the database existed before, so it may come back: somebody is
+                              restoring or renaming it */
     bool wants = PQconnectionNeedsPassword(db->conn) == 1;
     db->wants_password = wants || refuses_typed(db, &e);
     if (wants) {
@@ -292,7 +292,8 @@ open_targets(struct db *db)
     buf_free(&ports);
     db->fatal = (struct err){.kind = ERR_NONE};
     PQsetNoticeReceiver(db->conn, notice_receiver, db);
-    PQsetErrorVerbosity(db->conn, PQERRORS_VERBOSE); /* for the SQLSTATE, see db_error.c */
+    PQsetErrorVerbosity(db->conn, PQERRORS_VERBOSE); /* so that the message holds the SQLSTATE,
+                                                        see db_error.c */
     if (PQstatus(db->conn) == CONNECTION_BAD) {
         give_up(db);
         return;
@@ -410,8 +411,8 @@ is_up(struct db *db)
     db_kick(db);
 }
 
-/* A slow line: a server that goes on talking is waited for, up to a minute, unless somebody has
- * set another time. */
+/* For slow lines: as long as the server goes on sending, we wait up to a minute, unless the user
+ * has set another time limit. */
 static bool
 may_take_longer(const struct attempt *a)
 {
@@ -452,7 +453,7 @@ connect_timeout(struct db *db)
     struct err e;
 
     if (db->state == DB_RESOLVING) {
-        db->serial++; /* look-ups that are still out come too late */
+        db->serial++; /* answers of the old look-ups are ignored */
         connect_begin(db);
         return;
     }

@@ -1,7 +1,7 @@
 /* Which addresses an attempt tries. libpq would look up host names inside PQconnectPoll and wait.
  * So each name is looked up on a helper thread, anew at each attempt, because a failover changes
  * the address. Only libpq knows which hosts are configured (string, service file, environment). We
- * ask a first PGconn, which one wrong keyword keeps from connecting. */
+ * ask a PGconn that has a wrong keyword, so that it never connects. */
 #include "model/db/db_private.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ keywords_base(const struct db *db, struct keywords *k)
         {"keepalives_idle",     "5"    },
         {"keepalives_interval", "2"    },
         {"keepalives_count",    "3"    },
-        {"tcp_user_timeout",    "60000"}, /* a proxy in front of a slow line takes nothing for long */
+        {"tcp_user_timeout",    "60000"}, /* a proxy before a slow line may block for long */
     };
 
     *k = (struct keywords){.n = 0};
@@ -125,7 +125,8 @@ hosts_find(struct db *db)
     struct keywords k;
 
     keywords_base(db, &k);
-    keywords_add(&k, "password", "-"); /* so that ~/.pgpass is not read (and complained of) twice */
+    keywords_add(&k, "password", "-"); /* so that libpq does not read ~/.pgpass twice and warn
+                                          twice */
     keywords_add(&k, "gssencmode", "not connecting");
     PGconn *conn = PQconnectStartParams(k.names, k.values, 0);
     PQconninfoOption *options = PQconninfo(conn);

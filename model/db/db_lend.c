@@ -1,8 +1,8 @@
-/* One statement on a connection that is the caller's own: libpq's PGconn, lent for the time of the
- * call, in whatever transaction is open there. This is the only call of the program that blocks,
- * and it does so on purpose: a caller of the C library who pushes within its own transaction waits
- * for the answer anyway. The console never comes here. Values are bound, never put into the text.
- */
+/* One statement on a connection that belongs to the caller. The caller lends its PGconn for the
+ * time of the call; the statement runs in the transaction that is open there. This is the only call
+ * of the program that blocks, and it does so on purpose: a caller of the C library who pushes
+ * within its own transaction waits for the answer anyway. The console never comes here. Values are
+ * bound, never put into the text. */
 #include "model/db/db_private.h"
 
 #include <string.h>

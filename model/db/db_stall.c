@@ -22,9 +22,9 @@ enum {
 
 /* --- slow lines --- */
 
-/* A proxy or a tunnel in front of a slow line takes our bytes at once, and nobody sees them move
- * behind it. So the line is measured: a greeting that takes long says that bytes may take that
- * long, until a call shows that they take less. */
+/* Measures the line by how long the server's greeting took; calls that are quicker lower the
+ * figure. A proxy or tunnel in front of a slow line takes our bytes at once, so how fast it takes
+ * them says nothing. */
 void
 stall_greeted(struct db *db, int64_t took_us)
 {
@@ -56,8 +56,9 @@ stall_line_ms(const struct db *db, const struct call *c)
 
 /* --- silence --- */
 
-/* How much longer than usual silence is fine: the call's own limit is longer, the line is slow, or
- * the server has much to read: after the last byte it is silent until the value is stored. */
+/* How much longer than usual the server may be silent. There are three reasons: the call has a
+ * longer limit of its own; the line is slow; the call is large, and the server is silent from its
+ * last byte until the value is stored. */
 static int
 patience_ms(const struct db *db)
 {
@@ -132,10 +133,11 @@ cancel_work(void *ctx)
 {
     struct cancel *k = ctx;
 
-    k->ok = PQcancel(k->how, k->said, sizeof k->said) == 1; /* waits: hence the thread */
+    k->ok = PQcancel(k->how, k->said, sizeof k->said) == 1; /* blocks: hence the thread */
 }
 
-/* The next call goes out only now: a late cancel must not hit it. */
+/* The cancel request is over. Only now may the next call be sent, because a late cancel would hit
+ * it. */
 static void
 cancel_done(void *ctx)
 {

@@ -71,7 +71,7 @@ result_cols(const struct result *r)
     return PQnfields(r->res);
 }
 
-/* Not PQfnumber: that one folds unquoted upper case and strips quotes. */
+/* Does not use PQfnumber, which turns unquoted upper case into lower case and strips quotes. */
 int
 result_col(const struct result *r, const char *name)
 {
@@ -174,7 +174,7 @@ store_null(enum field_type type, void *at)
     }
 }
 
-/* Says what was expected when text is not a value of the type; NULL = stored. */
+/* Stores the value of text. NULL = stored; else a word for the type that was expected. */
 static const char *
 store_value(enum field_type type, void *at, const char *text)
 {

@@ -38,8 +38,9 @@ bool rowset_decode(struct result *r, const struct field *fields, int nfields, si
                    struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 void rowset_free(struct rowset *s);
 
-/* The same row by row, for answers that are too long to be kept: finds the column of each field
- * (-1 = not there, and optional), then fills one struct from one row. */
+/* Decodes row by row, for answers that are too long to be kept. First finds the column of each
+ * field (-1 = an optional column that the answer does not have), then fills one struct from one
+ * row. */
 struct row_fields {
     const struct field *fields;
     int n;

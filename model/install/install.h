@@ -19,10 +19,10 @@ struct install_options {
     bool dry_run;             /* runs the scripts and rolls back; migrations are named, not run */
     bool migrate;             /* the module must be installed already */
     bool adopt;               /* take over a queue of two plain tables (queue, work_queue) */
-    const char *adopt_from;   /* the schema where they are; NULL = the same */
-    const char *adopt_zone;   /* of their times; NULL = the database's */
+    const char *adopt_from;   /* the schema of these tables; NULL = `schema` */
+    const char *adopt_zone;   /* time zone of their times; NULL = the database's */
     const char *adopt_states; /* "RUNNING=ready,DEAD=failed"; NULL = none */
-    const struct sql_text *migrations; /* of a test; NULL = the program's own (sql/core/migrate) */
+    const struct sql_text *migrations; /* for tests; NULL = the program's own (sql/core/migrate) */
     int nmigrations;
 };
 
@@ -39,10 +39,11 @@ bool install_run(struct db *db, struct loop *l, const struct install_options *o,
                  void (*say)(void *ctx, const char *line), void *ctx, struct err *e)
     __attribute__((warn_unused_result));
 
-/* The same as one text of SQL, for a tool that applies migrations; it must run in one transaction,
- * and says so where it does not. from: 0 = into a new schema; else the version that is installed
- * (ERR_USAGE: this program can't start from it). Of the options it takes schema and roles. The next
- * install_run finds all in place, and notes from what it was made. */
+/* Prints the installation as one text of SQL, for a tool that applies migrations. The text must run
+ * in one transaction; otherwise it stops with an error that says so. from: 0 = into a new schema;
+ * else the version that is installed (ERR_USAGE: this program can't start from it). Of the options
+ * it takes schema and roles. The next install_run finds that nothing is to be done, and notes from
+ * which scripts the schema was made. */
 bool install_print(const struct install_options *o, int from, struct buf *out, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -8,7 +8,7 @@
 #include "model/base/mem.h"
 #include "model/install/install.h"
 
-enum { BASE_VERSION = 2 }; /* what sql/core makes in an empty schema without a migration */
+enum { BASE_VERSION = 2 }; /* what sql/core writes into table meta; then the newest is set */
 
 /* The migrations of o, in order; those of the program unless a test brought its own. */
 const struct sql_text *install_migrations(const struct install_options *o, int *n);

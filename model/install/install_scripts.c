@@ -1,9 +1,9 @@
 /* The texts of an installation. In an empty schema the scripts of sql/core run whole. In one that
  * is installed, their statements about tables are left out: `create index if not exists`, `alter
  * table` and `create or replace view` lock a table even if nothing is to change, and a migration
- * does what is to change. The rule that tells them apart: a statement of sql/core begins at the
- * start of a line, and its first words say what it is about; it ends with the first line that ends
- * with a semicolon. sql/core/migrate/README.md explains the order. */
+ * does what is to change. How to find these statements: a statement of sql/core begins at the start
+ * of a line, and its first words say what it is about; it ends with the first line that ends with a
+ * semicolon. sql/core/migrate/README.md explains the order. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,8 @@ install_newest(const struct install_options *o)
     return newest;
 }
 
-/* FNV-1a: it only has to notice a change, nobody gains by finding a second text. */
+/* FNV-1a. A hash that is not cryptographic is enough: it must notice a change, and nobody gains by
+ * finding a second text with the same hash. */
 static uint64_t
 mix(uint64_t hash, const char *text)
 {
@@ -80,7 +81,7 @@ concerns_tables(const char *line)
     return false;
 }
 
-/* Whether a statement ends in this line, which may close with a comment. */
+/* True if a statement ends in this line. A comment may follow the semicolon. */
 static bool
 ends_statement(const char *line, size_t len)
 {
@@ -107,7 +108,8 @@ install_without_tables(const char *script)
         if (!skips)
             buf_add(&kept, at, len);
         else
-            buf_str(&kept, "\n"); /* the server's line numbers stay true */
+            buf_str(&kept, "\n"); /* keep the line break, so that line numbers in the server's
+                                     errors stay right */
         if (skips && (ends_statement(at, len) || (was && *at == '\n')))
             skips = false;
         at += len;

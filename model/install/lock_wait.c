@@ -8,8 +8,9 @@
 #include "model/base/mem.h"
 #include "model/db/rows.h"
 
-/* LONGEST_MS is far below the server's deadlock_timeout (1 s unless somebody set it): whoever holds
- * what we wait for and waits for what we hold must see us give way, not "deadlock detected". */
+/* LONGEST_MS is far below the server's deadlock_timeout (default 1 s). If a session holds a lock
+ * that we need and waits for one that we hold, our attempt must end first, so that this session
+ * goes on and does not get "deadlock detected". */
 enum { GIVE_UP_MS = 5000, PAUSE_MS = 250, FIRST_MS = 100, LONGEST_MS = 200 };
 
 struct holder {
@@ -22,7 +23,7 @@ static const struct field holder_fields[] = {
     {"is_long", F_BOOL, offsetof(struct holder, is_long), false},
 };
 
-/* Another session was in the way: this may pass. */
+/* True if the error came from the lock of another session: a later attempt may succeed. */
 static bool
 is_lock_error(const struct err *e)
 {

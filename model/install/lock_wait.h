@@ -1,7 +1,7 @@
-/* An attempt that needs locks which readers and writers hold, on a database at work. It runs with a
- * short lock_timeout, because everybody who comes later waits behind it. If it fails, all of it was
- * rolled back; it is tried again, for 5 s. While somebody has held a lock for longer than a second,
- * no further attempt is made: it could not succeed, and others would have to wait. */
+/* Runs an attempt that needs locks on tables that other sessions read and write. The attempt has a
+ * short lock_timeout, because every session that comes later waits behind it. If it fails, all of
+ * it was rolled back; it is tried again, for 5 s. While somebody has held a lock for longer than a
+ * second, no further attempt is made: it could not succeed, and others would have to wait. */
 #ifndef MODEL_INSTALL_LOCK_WAIT_H
 #define MODEL_INSTALL_LOCK_WAIT_H
 

@@ -22,7 +22,7 @@ struct source {
     bool read_only, trusts;
     struct trust *trust; /* or NULL; shared with the other sources of the place */
     int interval_ms;
-    int moves; /* of the store, when the actor was last used */
+    int moves; /* store_moves() when the actor was last used */
 };
 
 enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
@@ -130,7 +130,8 @@ source_free(struct source *s)
 {
     if (!s)
         return;
-    recorder_free(s->recorder); /* first: what our own end cuts off is no answer of the source */
+    recorder_free(s->recorder); /* freed first: calls that we cut off now must not be recorded as
+                                   answers of the source */
     db_free(s->watcher);
     db_free(s->actor);
     if (s->replay)

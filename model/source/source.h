@@ -34,7 +34,8 @@ struct source *source_new_beside(const struct source *first, const char *adapter
                                  const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 void source_free(struct source *s);
-/* The user types: a connection that is not open is tried at once (db_attend). */
+/* Call it when the user types: if the connection is not open, it tries again at once (db_attend).
+ */
 void source_attend(struct source *s);
 /* The password that the user typed when db_needs_password(watcher): copied, wiped at the end. */
 void source_password(struct source *s, const char *password);
@@ -50,11 +51,11 @@ bool source_is_read_only(const struct source *s); /* by option or by the role */
 const char *source_look_only(const struct source *s);
 /* Why the act can't be done here, as a sentence; NULL = it can. */
 const char *source_why_not(const struct source *s, enum act act);
-/* The recording that this one shows, NULL = it is live. */
+/* The recording that this source shows; NULL = the source is live. */
 struct replay *source_replay(const struct source *s);
 /* The recording that is being made, NULL = none. */
 const struct recorder *source_recorder(const struct source *s);
-/* An action on this source's actor; NULL with *e when source_why_not. */
+/* An action on this source's actor. NULL with *e if source_why_not names a reason. */
 struct action *source_act(struct source *s, const struct intent *intent, struct err *e)
     __attribute__((warn_unused_result));
 

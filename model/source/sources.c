@@ -1,6 +1,6 @@
 /*
- * Several sources side by side: which there are, what they are called, which of them ask their
- * server. model/source/source.c says what a source is; nothing here talks to a server.
+ * Several sources side by side: the list of sources, their names, and which of them ask their
+ * server. model/source/source.c has the source itself; nothing here talks to a server.
  */
 #include "model/source/sources.h"
 
@@ -11,9 +11,10 @@
 #include "model/base/mem.h"
 
 struct source_entry {
-    int place;              /* of the connection string */
+    int place;              /* number of the connection string */
     struct source *source;  /* NULL = nobody has looked yet */
-    char *adapter, *schema; /* of one that was found; NULL = the first of its place */
+    char *adapter, *schema; /* of a source that was found; NULL = the source that was named by
+                               the string */
     char *strange;          /* why it is not opened; NULL = it may be */
     char *name;
 };
@@ -28,7 +29,7 @@ struct sources {
     struct source_place *places;
     int nplaces;
     struct source_entry list[SOURCES_MAX];
-    int n, too_many, left_out; /* too_many: connection strings */
+    int n, too_many, left_out; /* too_many: connection strings beyond SOURCES_MAX */
     int front;
     bool all;
     bool frozen;
@@ -146,7 +147,8 @@ place_is_alone(const struct sources *ss, int place, bool host)
     return alone;
 }
 
-/* What a source would be if it were opened; NULL = it is open, or nothing is known. */
+/* The system of strangers that this source would show if the user trusted them; NULL = the source
+ * is open, or nothing is known. */
 static const struct adapter_found *
 strange_of(const struct source_entry *x)
 {
@@ -265,7 +267,7 @@ find_known(struct sources *ss, int place, const char *adapter, const char *schem
     return NULL;
 }
 
-/* True = that is news. */
+/* Takes the strangers among the owners. True = they have changed. */
 static bool
 note_owners(struct source_entry *x, const struct owners *o)
 {
@@ -277,7 +279,8 @@ note_owners(struct source_entry *x, const struct owners *o)
     return !same;
 }
 
-/* The installations in the database of a place, beside the one that its first source shows. */
+/* Adds a source for each installation that was found in the database of a place, except the one
+ * that the first source of the place shows. */
 static bool
 take_found(struct sources *ss, int place)
 {
@@ -340,7 +343,8 @@ sources_generation(const struct sources *ss)
 
 /* --- who is asked ---------------------------------------------------------------------------- */
 
-/* While all are shown the sources of a database take turns, so to say: each is asked less often. */
+/* While all sources are shown, n sources of one database are asked n times less often each, so
+ * together they ask as often as one. */
 static int
 interval_of(const struct sources *ss, int i)
 {
@@ -372,7 +376,7 @@ sources_show(struct sources *ss, int front, bool all)
 
     for (int i = 0; all && i < ss->n; i++)
         if (ss->list[i].strange || !sources_at(ss, i, &e))
-            continue; /* its line says so: it stays unseen, or closed */
+            continue; /* its line in the list says why it is not open */
     ss->front = front;
     ss->all = all;
     share_server(ss);
@@ -446,7 +450,8 @@ is_connected(const struct db *db)
     return db_state(db) == DB_READY || db_state(db) == DB_BUSY;
 }
 
-/* The connection knows that it broke before the store does. */
+/* The error of a source. The connection is asked first, because it notices a break earlier than the
+ * store. */
 static const struct err *
 trouble(const struct source *s, const struct store *st)
 {

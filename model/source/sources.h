@@ -1,9 +1,9 @@
 /* The sources of one console: one for each connection string that was given, and one for each queue
  * system that is found beside it in the same database. Each has its own watcher, actor and store; a
  * found one connects when somebody first looks at it. The order never changes and nothing is taken
- * away, so an index names a source for as long as the console lives. What is behind the screen asks
- * nothing, except its queues while all of them are shown; the sources of one database then share
- * what one of them would ask. */
+ * away, so an index names a source for as long as the console lives. A source that is not on the
+ * screen asks its server nothing. Exception: while all sources are shown, each asks for its queues,
+ * and the sources of one database share the load that one of them would make. */
 #ifndef MODEL_SOURCE_SOURCES_H
 #define MODEL_SOURCE_SOURCES_H
 
@@ -27,9 +27,9 @@ int sources_left_out(const struct sources *ss);
 struct source *sources_at(struct sources *ss, int i, struct err *e)
     __attribute__((warn_unused_result));
 struct source *sources_peek(const struct sources *ss, int i); /* NULL = nobody has looked at it */
-/* A name that no other source has: "shop", "shop:river", "shop:river.jobs2", "db1/shop". */
+/* A unique name of the source: "shop", "shop:river", "shop:river.jobs2", "db1/shop". */
 const char *sources_name(const struct sources *ss, int i);
-/* By its name, or a beginning that only one has; -1 = none, -2 = several. */
+/* Finds a source by its name, or by a beginning that only one name has; -1 = none, -2 = several. */
 int sources_find(const struct sources *ss, const char *name);
 
 /* Takes what the databases have answered since the last call: new sources, names. True = something
@@ -45,13 +45,13 @@ int sources_interval(const struct sources *ss);
 void sources_freeze(struct sources *ss, bool frozen);
 /* The user trusts these strangers in the database of source i. */
 void sources_trust(struct sources *ss, int i, const struct owners *shown);
-/* To the source and to those that came from the same connection string. */
+/* Passes the password to the source and to all sources of the same connection string. */
 void sources_password(struct sources *ss, int i, const char *password);
 
 enum source_state {
     SOURCE_UNSEEN,     /* nobody has looked at it yet */
-    SOURCE_CONNECTING, /* no answer yet, and nothing in the way that is known */
-    SOURCE_LOST,       /* it can't be reached: `why`; its last answers are kept */
+    SOURCE_CONNECTING, /* no answer yet, and no error either */
+    SOURCE_LOST,       /* the server can't be reached: `why`; the last answers are kept */
     SOURCE_MISSING,    /* no queue is there: `why` */
     SOURCE_STRANGE,    /* not opened: `why` names its owner */
     SOURCE_LOOK_ONLY,  /* nothing can be done there: `why` */

@@ -1,6 +1,6 @@
 /*
- * Half hours are those of the clock in UTC. Rows of one group mostly stand together, so the group
- * of a row is looked for from the group of the row before on.
+ * Half hours are those of the UTC clock. The rows of one group are mostly neighbours, so the search
+ * for the group of a row begins at the group of the row before.
  */
 #include "model/store/fail_day.h"
 
@@ -22,8 +22,8 @@ find_group(const struct group_row *groups, int n, const struct fail_time_row *t,
     return -1;
 }
 
-/* Adapters that count the newest of all groups say the same moment in each row. It is true for the
- * groups without a row, too. FIELD_NULL = there is no such moment. */
+/* The time since which failures were counted, if it is the same in all rows: then it is also valid
+ * for groups without a row. FIELD_NULL = the rows differ, or there are none. */
 static int64_t
 since_of_all(const struct fail_time_row *times, int n)
 {

@@ -1,4 +1,4 @@
-/* What is read off the rows of database health. */
+/* Figures that are computed from the rows of database health. */
 #include "model/store/health.h"
 
 #include <limits.h>
@@ -11,8 +11,8 @@ enum {
     HELD_XIDS = 1000,
     HELD_MS = 10 * 1000
 };                       /* shorter than this, a transaction does not matter */
-#define FREEZE_LATE 1.25 /* of the age at which vacuums are forced */
-#define FREEZE_BAD 1e9   /* half way to the halt */
+#define FREEZE_LATE 1.25 /* times the age at which the server forces a vacuum */
+#define FREEZE_BAD 1e9   /* half of the age at which the server takes no more writes */
 
 int64_t
 health_known(int64_t n)
@@ -121,8 +121,8 @@ health_is_idle(const struct health_session *s)
     return !strncmp(s->state, "idle in transaction", 19);
 }
 
-/* Whether the session is worth a sentence: it holds back many transaction ids, or its transaction
- * has been open for long (in a quiet database no ids pass meanwhile). */
+/* True if the session should be reported: it holds back many transaction ids, or its transaction
+ * has been open for long. The second rule is for a quiet database, which uses few ids. */
 static bool
 is_worth_a_word(const struct health *h, const struct health_session *s)
 {

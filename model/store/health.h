@@ -10,7 +10,7 @@
 #include "model/adapter/health_rows.h"
 #include "model/base/mem.h"
 
-struct health {                         /* one look at it */
+struct health {                         /* one snapshot of the database's health */
     const struct health_server *server; /* NULL = not known yet */
     const struct health_session *sessions;
     int nsessions;
@@ -23,18 +23,20 @@ struct health {                         /* one look at it */
 };
 
 double health_dead_part(const struct health_table *t); /* dead of all rows, 0 to 1; NAN = empty */
-double health_fill(const struct health_table *t);      /* dead rows of those that start a vacuum */
-/* The one that holds vacuum back most, if that is worth a word; NULL = nobody. */
+double health_fill(const struct health_table *t);      /* dead rows, as a part of the number that
+                                                          starts a vacuum */
+/* The session that holds vacuum back most, if it should be reported; NULL = none. */
 const struct health_session *health_holder(const struct health *h);
 /* Dead rows of all tables that the holder may keep from being removed. */
 int64_t health_held_rows(const struct health *h);
-bool health_is_signalled(const struct health_session *s); /* a process: C and K may be for it */
+bool health_is_signalled(const struct health_session *s); /* the session is a process that the
+                                                             keys C and K can signal */
 enum {
-    HEALTH_LONG_MS = 5 * 60 * 1000, /* from then on an open transaction is worth a word */
-    HEALTH_IDLE_MS = 60 * 1000,     /* one in which nothing happens */
-    HEALTH_MANY_DEAD = 1000         /* dead rows below this are no matter */
+    HEALTH_LONG_MS = 5 * 60 * 1000, /* an open transaction of this age is reported */
+    HEALTH_IDLE_MS = 60 * 1000,     /* the same if its session is idle */
+    HEALTH_MANY_DEAD = 1000         /* fewer dead rows do not matter */
 };
-int64_t health_known(int64_t n); /* n, or 0 if it is unknown */
+int64_t health_known(int64_t n); /* n; 0 if n is unknown */
 int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
 bool health_is_idle(const struct health_session *s); /* in a transaction */
 bool health_waits(const struct health_session *s);   /* for a lock */
@@ -49,12 +51,14 @@ int health_xid_alarm(const struct health_server *s);
 
 struct advice {
     bool bad;
-    bool calm;      /* all is well: it is said because it looks wrong */
-    const char *id; /* of the session that it is about, "" = none */
+    bool calm;      /* not a problem; it is explained because it looks like one */
+    const char *id; /* id of the session in question, "" = none */
     const char *text;
-    const char *what, *act; /* the text in two parts, "K  end it"; act NULL: what = text */
+    const char *what, *act; /* two parts of the text; act = "K end it". act NULL: `what` is the
+                               whole text */
 };
-/* What to do, the worst first; texts live in mem. Returns how many, at most max. */
+/* Fills in pieces of advice, the most urgent first; the texts live in mem. Returns how many, at
+ * most max. */
 int health_advice(const struct health *h, struct arena *mem, struct advice *out, int max);
 
 #endif

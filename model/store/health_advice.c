@@ -35,7 +35,7 @@ add_calm(struct advice_list *l, const char *text)
         l->out[l->n - 1].calm = true;
 }
 
-/* "41m", as the lists say it. */
+/* A duration as the lists show it: "41m". */
 static const char *
 span(struct advice_list *l, int64_t ms)
 {
@@ -65,7 +65,7 @@ count(struct advice_list *l, int64_t n)
                         (long long)(n / 1000 % 1000), (long long)(n % 1000));
 }
 
-/* A name that anybody may have chosen. */
+/* A name made safe to show: any user may have chosen it. */
 static const char *
 clean(struct advice_list *l, const char *name)
 {
@@ -113,7 +113,8 @@ help_for(struct advice_list *l, const struct health_session *s)
                              : "C cancels its statement, K ends the session";
 }
 
-/* A sentence ends with what helps. If a key does that, it is a part of its own. */
+/* Ends a sentence with the act that helps. If a key does this act, the act becomes the second part
+ * of the text. */
 static void
 add_with_help(struct advice_list *l, bool bad, const struct health_session *s, const char *what)
 {
@@ -168,7 +169,7 @@ on_blocker(struct advice_list *l, const struct health_session *s)
     const struct health *h = l->h;
     int64_t most = 0;
     int n = 0;
-    bool more = false; /* the blockers of some waiting sessions were not asked */
+    bool more = false; /* for some waiting sessions the server was not asked who blocks them */
 
     for (int i = 0; i < h->nsessions && s->pid > 0; i++) {
         const struct health_session *w = &h->sessions[i];
@@ -208,7 +209,7 @@ on_waiter(struct advice_list *l, const struct health_session *s)
     buf_free(&b);
 }
 
-/* Everybody who may connect may take any advisory lock. */
+/* Advisory locks: every role that may connect may take any of them. */
 static void
 on_place(struct advice_list *l, const struct health_session *s)
 {

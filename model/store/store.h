@@ -1,9 +1,9 @@
-/* What the console knows of one source: a snapshot for each topic, its age, and when it is asked
- * again. Snapshots are immutable; a failed refresh keeps the last good one with the error beside
- * it. Only topics that a screen wants are asked. The next refresh of a topic is timed from the end
- * of its last one: max(interval, 5 x query time), and later where the budget of 2 % of one server
- * core is spent. The watcher is read only. Views hold const pointers until the next turn of the
- * loop at most, and find rows again by their ids. */
+/* What the console knows about one source: for each topic a snapshot, its age, and the time of the
+ * next refresh. Snapshots are immutable; a failed refresh keeps the last good one with the error
+ * beside it. Only topics that a screen wants are asked. The next refresh of a topic is timed from
+ * the end of its last one: max(interval, 5 x query time), and later if the budget of 2 % of one
+ * server core is used up. The watcher is read only. Views hold const pointers until the next turn
+ * of the loop at most, and find rows again by their ids. */
 #ifndef MODEL_STORE_STORE_H
 #define MODEL_STORE_STORE_H
 
@@ -42,131 +42,141 @@ enum topic {
 struct topic_info {
     bool wanted;
     bool asking;             /* a query is under way */
-    bool has_data;           /* there was an answer since what is asked for was chosen */
+    bool has_data;           /* an answer to the present question has come */
     int64_t taken_ms;        /* monotonic time of the last good answer; 0 = none */
     int64_t took_us;         /* of the server's time */
     int64_t next_ms;         /* monotonic time of the next refresh; 0 = not planned */
     struct err err;          /* of the last try; kind NONE when it was good */
-    const char *unavailable; /* this adapter can't: why; else NULL */
+    const char *unavailable; /* why the adapter can't answer this topic; NULL = it can */
 };
 
 enum store_state {
-    STORE_CONNECTING, /* no answer yet; store_error says what is in the way, if anything */
+    STORE_CONNECTING, /* no answer yet; store_error has the cause, if there is an error */
     STORE_MISSING,    /* connected, but no queue is installed there: store_error has the sentence */
-    STORE_STRANGE,    /* what is there belongs to a stranger: store_error, store_strangers */
+    STORE_STRANGE,    /* the system belongs to a stranger: see store_error, store_strangers */
     STORE_OPEN        /* detected and asked; the connection may be lost and come back */
 };
 
 struct store;
-/* The db and the adapter are borrowed; the adapter becomes what is found there. schema NULL = the
- * default of the system, or whichever is found first. */
+/* The db and the adapter are borrowed; the adapter changes to the system that is found in the
+ * database. schema NULL = the system's default schema, or else the first one that is found. */
 struct store *store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *schema,
                         int interval_ms);
-/* Whom the user trusts (model/adapter/trust.h), borrowed; before the loop turns. */
+/* Sets the owners whom the user trusts (model/adapter/trust.h), borrowed. Call it before the loop
+ * turns. */
 void store_trust(struct store *s, const struct trust *t);
 void store_free(struct store *s);
 
-uint64_t store_generation(const struct store *s); /* grows with every change worth a redraw */
+uint64_t store_generation(const struct store *s); /* grows with every change that a screen should
+                                                     draw */
 enum store_state store_state(const struct store *s);
-/* Of STORE_STRANGE: whose system it is, valid until the next turn; else NULL. */
+/* STORE_STRANGE: the owners of the system, valid until the next turn. Otherwise NULL. */
 const struct owners *store_strangers(const struct store *s);
-void store_look_again(struct store *s);               /* now: the user has answered */
-const struct err *store_error(const struct store *s); /* of the source as a whole; NONE if fine */
+void store_look_again(struct store *s);               /* looks again at once, because the user
+                                                         has answered */
+const struct err *store_error(const struct store *s); /* error of the whole source; kind NONE =
+                                                         none */
 const struct server_row *store_server(const struct store *s); /* NULL until known */
-int store_moves(const struct store *s); /* how often another database stood at the address */
+int store_moves(const struct store *s); /* how often the address led to another database */
 const struct role_row *store_role(const struct store *s); /* NULL until known */
-/* Why the user may not see everything, a sentence each: rows that this login may not read, the
- * user's own adapters that were not read; NULL = no more. */
+/* The i-th reason why the user may not see everything, as a sentence: rows that this login may not
+ * read, or the user's own adapters that were rejected. NULL = no more. */
 const char *store_warning(const struct store *s, int i);
 const char *store_version(const struct store *s); /* of the queue system, "" */
 const struct db *store_db(const struct store *s);
 int64_t store_now_ms(const struct store *s); /* the server's clock, since 1970; 0 until known */
 
 void store_want(struct store *s, enum topic t, bool wanted);
-void store_refresh(struct store *s, enum topic t); /* now, whatever the budget says */
-void store_refresh_all(struct store *s);           /* every wanted topic: after an action */
+void store_refresh(struct store *s, enum topic t); /* asks at once, without regard to the budget */
+void store_refresh_all(struct store *s);           /* asks every wanted topic, after an action */
 const struct topic_info *store_topic(const struct store *s, enum topic t);
-/* The topics that say whether something needs attention are asked at a slow pace while no screen
+/* on: the topics that show whether something needs attention are asked slowly even while no screen
  * shows them. */
 void store_watch(struct store *s, bool on);
-/* True when data that should be live is older than twice its plan, or the last try failed. */
+/* True if the data should be live, but is older than twice its planned interval, or if the last
+ * refresh failed. */
 bool store_is_stale(const struct store *s, enum topic t);
-int64_t store_age_ms(const struct store *s, enum topic t); /* of its data; -1 = none */
+int64_t store_age_ms(const struct store *s, enum topic t); /* age of its data; -1 = no data */
 
 void store_set_interval(struct store *s, int interval_ms); /* 100 to 3600000 */
-/* The part of the budget that it may spend, 1 = all: others ask the same server. */
+/* The part of the budget that this store may use, 1 = all. Other stores may ask the same server. */
 void store_set_share(struct store *s, double share);
 int store_interval(const struct store *s);
 void store_freeze(struct store *s, bool frozen); /* no refresh but those asked for */
 bool store_is_frozen(const struct store *s);
-/* The server's work for this store over wall time, last minute: see store_budget.c for what counts
- * as work; 0.01 = 1 % of a core. */
+/* The work of the server for this store, divided by wall time, over the last minute; 0.01 = 1 % of
+ * a core. store_budget.c explains what counts as work. */
 double store_load(const struct store *s);
-bool store_is_slowed(const struct store *s); /* by the budget */
+bool store_is_slowed(const struct store *s); /* the budget makes it wait */
 
 const struct queue_row *store_queues(const struct store *s, int *n);           /* sorted by name */
 const struct queue_row *store_queue(const struct store *s, const char *queue); /* or NULL */
-/* Grows whenever the rows are others: their numbers mean other queues from then on. */
+/* Grows whenever the rows are replaced. After that the same row number may be another queue. */
 uint64_t store_queues_serial(const struct store *s);
-size_t store_queues_bytes(const struct store *s); /* what is kept of them, without the history */
-/* The figures of five minutes that a row has: none, or what the queue system has kept. For callers
- * that read rows without a store. */
+size_t store_queues_bytes(const struct store *s); /* memory of the queues, without the history */
+/* Sets the figures of five minutes in a row to "not known". For callers that read rows without a
+ * store. */
 void store_forget_pace(struct queue_row *q);
 void store_set_pace(struct queue_row *q, const struct pace_row *p);
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
 const struct life_row *store_life(const struct store *s);    /* NULL = not known */
 const struct history *store_history(const struct store *s);
 
-/* The charts of one queue: STEPS_SHOWN steps of time and the one that is not over. The first answer
- * holds all of them, the next ones the last two. Nothing is asked anew where it is the same. */
+/* The charts of one queue: STEPS_SHOWN steps of time, and the present step, which is not over. The
+ * first answer has all steps, later ones only the last two. A call with the same arguments changes
+ * nothing. */
 enum { STEPS_SHOWN = 60, TIME_BUCKETS = 64 };
 struct step {
     int64_t at_ms;  /* when it begins */
-    double seconds; /* of it that are known */
+    double seconds; /* how many seconds of the step are known */
     int64_t pushed, completed, fails, retried, lost;
     int64_t backlog;                             /* ready and running at its end */
-    int waits[TIME_BUCKETS], runs[TIME_BUCKETS]; /* [n]: from store_bucket_ms(n) on */
+    int waits[TIME_BUCKETS], runs[TIME_BUCKETS]; /* [n]: times from store_bucket_ms(n) up to the
+                                                    next bucket */
 };
 void store_ask_steps(struct store *s, const char *queue, int64_t step_ms);
-/* The steps in the order of time; a step that is missing is not known. NULL = another queue or
- * size was asked for. */
+/* The steps in the order of time; a missing step is not known. NULL = the store was asked for
+ * another queue or size of step. */
 const struct step *store_steps(const struct store *s, const char *queue, int64_t step_ms, int *n);
-double store_bucket_ms(int bucket); /* where it begins; 0, 1, 1.4, 2, ... */
+double store_bucket_ms(int bucket); /* lower bound of a bucket: 0, 1, 1.4, 2, ... */
 
-/* The jobs that match, newest or next first. A new filter empties the window. */
+/* Asks for the jobs that match, the newest (or the next due) first. A new filter empties the
+ * window. */
 void store_ask_jobs(struct store *s, const struct filter *f);
 const struct filter *store_jobs_filter(const struct store *s);
 const struct job_row *store_jobs(const struct store *s, int *n);
 struct jobs_place {
-    bool at_top;    /* nothing stands before the window */
-    bool at_end;    /* nothing follows it */
+    bool at_top;    /* no job comes before the window */
+    bool at_end;    /* no job comes after it */
     bool searching; /* the window holds less than asked, but the search has not reached the end */
-    bool waits;     /* and looks no further unless store_look_on says so */
+    bool waits;     /* the search waits until store_look_on */
     int64_t looked; /* rows that the search has looked at */
-    int64_t before; /* rows that were scrolled past above the window; -1 = nobody has counted */
+    int64_t before; /* rows above the window; -1 = not counted */
 };
 struct jobs_place store_jobs_place(const struct store *s);
-/* The list nears the end (+1) or the start (-1) of its window: load on. The window holds at most
- * JOBS_WINDOW rows; what falls out at the other side is asked again when it is needed. */
+/* Call it when the list comes near the end (+1) or the start (-1) of its window: loads more rows.
+ * The window holds at most JOBS_WINDOW rows; rows that drop out at the other side are loaded again
+ * when needed. */
 #define JOBS_PAGE 200
 #define JOBS_WINDOW 600
 void store_more_jobs(struct store *s, int direction);
 void store_top_jobs(struct store *s); /* back to the first page */
-/* To the last page, read from the end. False: this order can't be read from there. */
+/* Goes to the last page, which is read from the end. False: this order can't be read backwards. */
 bool store_end_jobs(struct store *s);
-/* A search that waits goes on: as many rows again. */
+/* Continues a search that waits; it looks at the same number of rows again. */
 void store_look_on(struct store *s);
 
 void store_ask_job(struct store *s, const char *id);
 const struct job_detail *store_job(const struct store *s); /* NULL = no answer or no such job */
 const struct attempt_row *store_attempts(const struct store *s, int *n);
 
-/* queue NULL = all; by NULL = the error, else kind, node or hour: of the newest ones. */
+/* Groups the failed jobs. queue NULL = of all queues. by NULL = by the error; else by "kind",
+ * "node" or "hour", among the newest failed jobs only. */
 void store_ask_groups(struct store *s, const char *queue, const char *by);
-/* Their rows, with the day of each where the adapter tells it (model/store/fail_day.h). */
+/* The groups. Each has its day (model/store/fail_day.h) if the adapter reports it. */
 const struct group_row *store_groups(const struct store *s, int *n);
-/* One group by its error, its failures by steps of time. Nothing is asked anew where it is the
- * same. */
+/* Asks for one group by its error, with its failures in steps of time. A call with the same
+ * arguments changes nothing. */
 void store_ask_group(struct store *s, const char *queue, const char *error_key, int64_t step_ms);
 struct group_detail {
     const struct group_facts_row *facts; /* never NULL */
@@ -185,11 +195,11 @@ const struct lease_row *store_leases(const struct store *s, int *n);
 const struct audit_row *store_audit(const struct store *s, int *n);
 const struct schedule_row *store_schedules(const struct store *s, int *n);
 const struct schedule_row *store_schedule(const struct store *s, const char *name); /* or NULL */
-/* Of a schedule: its last runs, newest first, and its next ones. */
+/* Asks for the runs of a schedule: the last ones, newest first, and the next ones. */
 void store_ask_runs(struct store *s, const struct schedule_row *of);
 const struct run_row *store_runs(const struct store *s, int *n);
 const struct run_row *store_next_runs(const struct store *s, int *n);
-/* Borrowed as the rows are; what was not asked yet is empty. */
+/* The database's health. Borrowed, as rows are; parts that were not asked for yet are empty. */
 struct health store_health(const struct store *s);
 /* Dead rows of each table (SERIES_BACKLOG), as long as TOPIC_TABLES was asked. */
 enum { STORE_DEAD_STEPS = 181 };
@@ -199,32 +209,34 @@ const struct history *store_dead_rows(const struct store *s);
 
 enum { STORE_TABLES = 3 };
 
-/* One question answered: a topic by its name, or "server", "adapter", "version", "role". */
+/* An answer to one question. The name is that of a topic, or "server", "adapter", "version",
+ * "role". */
 struct store_answer {
     const char *name;
-    const char *key; /* what it was about: the filter's text, the job; "" = nothing in particular */
+    const char *key; /* the subject of the question: the filter's text, the job; "" = none */
     int64_t at_ms;   /* by the server's clock */
     int64_t took_us;
-    const struct err *err;  /* it failed; NULL or kind NONE = it did not */
-    struct result **tables; /* n of them; none when it failed */
+    const struct err *err;  /* the error if the question failed; NULL or kind NONE = it did not */
+    struct result **tables; /* n tables; none if the question failed */
     int n;
 };
 
-/* Everything that is answered is told to fn before the store takes it; NULL = the parts of one
- * answer are complete. From then on the topics of the whole system are asked also while no screen
- * shows them, each at a gentle pace of its own. */
+/* Passes every answer to fn before the store takes it; fn gets NULL when the parts of one answer
+ * are complete. While there is a tap, the topics of the whole system are asked even if no screen
+ * shows them, each at a slow pace of its own. */
 typedef void store_tap_fn(void *ctx, const struct store_answer *a);
 void store_record(struct store *s, store_tap_fn *fn, void *ctx);
 
-/* A store that asks nobody: answers are fed to it. asked() is called when it lacks some. db and
- * adapter as in store_new. */
+/* A store that asks no server: the caller feeds answers to it. The store calls asked() when it
+ * lacks answers. db and adapter as in store_new. */
 struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
                               void (*asked)(void *ctx), void *ctx);
-/* Takes the tables over. An answer about something else than what the store asks for becomes the
- * error that says so. */
+/* Takes over the tables. If the key of the answer is not the one that the store asks for, the topic
+ * gets an error that says so. */
 void store_feed(struct store *s, struct store_answer *a);
 void store_feed_clock(struct store *s, int64_t now_ms); /* the time that is shown */
-void store_feed_reset(struct store *s);                 /* back to nothing: another time comes */
-void store_feed_done(struct store *s); /* what is asked for and was not fed is not there */
+void store_feed_reset(struct store *s);                 /* forgets all answers before a jump to
+                                                           another time */
+void store_feed_done(struct store *s); /* topics that are wanted but were not fed get an error */
 
 #endif

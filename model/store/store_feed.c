@@ -48,7 +48,7 @@ store_feed_reset(struct store *s)
 
 /* --- an answer ------------------------------------------------------------------------------- */
 
-/* How many tables this program makes of a topic's answer. */
+/* How many tables this program reads from an answer of a topic. */
 static int
 tables_of(const struct store *s, enum topic t)
 {
@@ -69,7 +69,7 @@ take_answer(struct store *s, enum topic t, struct store_answer *a, struct err *e
     if (t == TOPIC_QUEUES && a->n < topic_kinds[t].nsections)
         store_skip_seed(s); /* only the first answer has the history */
     else if (t == TOPIC_QUEUES && s->queues.seeded)
-        reply.n = tables_of(s, t); /* the history was taken once already */
+        reply.n = tables_of(s, t); /* the points of the past were taken once already */
     if (reply.n != tables_of(s, t))
         return fail(e, ERR_DATA, "recorded by another version: %d tables of %s", a->n, a->name);
     return topic_kinds[t].take(s, &reply, e);

@@ -9,7 +9,7 @@
 #include "model/store/fail_day.h"
 #include "model/store/store_parts.h"
 
-/* Each row of the groups gets its day; times NULL = the adapter does not tell them. */
+/* Gives each group its day. times NULL = the adapter does not report times. */
 static void
 join_days(struct groups_topic *t, const struct rowset *times, int64_t now_ms)
 {

@@ -4,12 +4,12 @@
  * the same window again, so memory and cost don't depend on how many jobs there are.
  *
  * An adapter may stop a search early (words, ages, payloads): then its last row has no id and the
- * cursor to go on from. Asking for more first raises how much is looked through, then moves on, up
- * to a stated number of rows; beyond that somebody must say so (store_look_on). What takes too long
- * looks at fewer rows at a time.
+ * cursor to go on from. When more rows are needed, the next search first looks through more rows,
+ * and then continues behind them, up to a fixed total. Beyond this total it waits for
+ * store_look_on. After a timeout the next call looks at fewer rows.
  *
- * The end is found from the end: SEC_JOBS_BACK says where a window must start whose last row is the
- * last of all, or the one before this window.
+ * SEC_JOBS_BACK reads backwards. It finds the start of a window that ends with the last row of all,
+ * or with the row before the present window.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ push_start(struct jobs_window *w, const char *cursor, int64_t rows, int64_t look
     w->starts[w->depth++] = (struct window_start){xstrdup(cursor), rows, looked};
 }
 
-/* Asks anew without forgetting what is shown. */
+/* Asks again, and keeps the present rows until the answer comes. */
 static void
 ask_again(struct store *s)
 {
@@ -137,7 +137,7 @@ take_start(struct store *s, struct result *r)
             free(w->starts[--w->depth].cursor);
         if (!result_null(r, 0, 0))
             push_start(w, result_text(r, 0, 0), -1, 0);
-        w->limit = w->find == FIND_END ? JOBS_PAGE + 1 : 2 * JOBS_PAGE; /* + 1: it is the end */
+        w->limit = w->find == FIND_END ? JOBS_PAGE + 1 : 2 * JOBS_PAGE; /* + 1 shows the end */
     }
     w->find = FIND_NOTHING;
     ask_again(s);
@@ -179,8 +179,8 @@ store_jobs_timeout_ms(const struct store *s)
     return filter_reads_payloads(&s->jobs.window.filter) ? PAYLOADS_TIMEOUT_MS : 0;
 }
 
-/* After a failed question: the search for the last page is given up. A query that ran into its time
- * limit is asked again over fewer rows. */
+/* After a failed question, gives up the search for the last page. If the question ran into its time
+ * limit, the next one looks at fewer rows. */
 void
 store_jobs_failed(struct store *s, const struct err *e)
 {

@@ -43,7 +43,7 @@ try_later(struct store *s, enum store_state state, const struct err *e)
     store_plan(s);
 }
 
-/* If the adapter or the schema is another one, the snapshots of the old one are void. */
+/* Drops all snapshots if the adapter or the schema has changed. */
 static void
 begin_anew(struct store *s)
 {
@@ -58,7 +58,8 @@ begin_anew(struct store *s)
     }
 }
 
-/* Takes the role and tells the adapter version and role, on which its abilities depend. */
+/* Takes the role, and passes version and role to the adapter, because its sections depend on them.
+ */
 static bool
 take_role(struct store *s, struct db_reply *reply, int at, struct err *e)
 {
@@ -184,7 +185,7 @@ note_move(struct store *s, const struct server_row *is)
     }
 }
 
-/* owners: one answer for each schema that was found, in that order. */
+/* owners: one answer for each schema that was found, in the same order. */
 static void
 choose_adapter(struct store *s, struct result **owners)
 {
@@ -280,8 +281,8 @@ store_begin_open(struct store *s)
 
 /* --- what makes it ask again ------------------------------------------------------------------- */
 
-/* The server was promoted, or a pooler gave us another server: its in_recovery differs from what is
- * known. What may be done depends on this, so the store opens anew. */
+/* True if the server's in_recovery has changed: it was promoted, or a pooler gave us another
+ * server. The possible acts depend on this, so the store opens again. */
 static bool
 has_turned(const struct store *s, int in_recovery)
 {
@@ -305,7 +306,7 @@ store_look_anew(struct store *s)
     store_plan(s);
 }
 
-/* True each OWNERS_MS: then the next pipeline checks the owners of everything that it reads
+/* True once every OWNERS_MS. Then the next pipeline checks the owners of all objects that it reads
  * (model/adapter/trust.h). */
 bool
 store_owners_due(struct store *s)

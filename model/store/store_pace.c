@@ -1,7 +1,8 @@
 /*
- * What came in and went out of each queue in five minutes, joined to its row: from the minutes that
- * the queue system keeps, else (and where a queue is too new to have any) from what this console
- * has seen itself, once that is a minute.
+ * How many jobs came into and went out of each queue in five minutes, joined to the row of the
+ * queue. The figures come from the minutes that the queue system keeps. If there are none, or the
+ * queue is too new, they come from the counters that this console has seen, as soon as these cover
+ * a minute.
  */
 #include <limits.h>
 #include <math.h>
@@ -33,7 +34,8 @@ store_carry_pace(struct queue_row *q, const struct queue_row *was)
     q->paced = was->paced;
 }
 
-/* Jobs that were cancelled are not counted by what is seen here. */
+/* Fills in the figures from the counters that this console has seen. Cancelled jobs are missing in
+ * them. */
 void
 store_see_pace(const struct store *s, struct queue_row *q)
 {
@@ -68,7 +70,7 @@ store_set_pace(struct queue_row *q, const struct pace_row *p)
         q->turn_ms = outlook_turn(p->nets, p->upto_ms, &q->turn_before);
 }
 
-/* Waits in s->queues.paces until there are queues to join it to. */
+/* The answer stays in s->queues.paces until there are queues. */
 void
 store_join_pace(struct store *s)
 {

@@ -1,7 +1,7 @@
 /*
  * The charts of one queue. Minutes that are over seldom change (a late commit may), so after the
- * first answer only the last two steps are asked for and put in the place of what was known of
- * them. A recorder gets the whole each time: a recording is looked at from its middle.
+ * first answer only the last two steps are asked for, and replace the old ones. A recorder gets all
+ * steps each time, because a replay may start in the middle of the recording.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ store_aim_steps(struct store *s)
     params_set_time(&s->slots[TOPIC_STEPS].params, PARAM_AT, t->from_ms);
 }
 
-/* "{3,4,10}" -> out; gives how many. */
+/* Parses "{3,4,10}" into out; returns how many numbers it has. */
 static int
 read_numbers(const char *text, int *out, int most)
 {
@@ -95,7 +95,8 @@ read_times(const struct step_row *r, struct step *out)
     }
 }
 
-/* What is too old goes, and what the answer tells anew. */
+/* Keeps only the steps between low and high: removes those that are too old, and those that the
+ * answer contains again. */
 static void
 keep_between(struct steps_topic *t, int64_t low, int64_t high)
 {

@@ -1,6 +1,6 @@
 /*
- * Answers -> snapshots, a function a topic. Each replaces its snapshot only when all of the answer
- * was understood, so a screen never sees half of it.
+ * Makes snapshots from answers; each topic has a function. A function replaces its snapshot only
+ * after it has decoded the whole answer, so a screen never shows half an answer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ replace_rows(struct rowset *old, struct rowset *with)
     *old = *with;
 }
 
-/* One section into one snapshot. */
+/* Takes the answer of one section into one snapshot. */
 bool
 store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
                struct err *e)

@@ -79,7 +79,7 @@ store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64
                              .n = own->err.kind == ERR_NONE ? own->n : 0};
 
     bool no_rows = t == TOPIC_JOBS && a.n > 0 && result_col(a.tables[0], "id") < 0;
-    if (!s->tap.fn || no_rows) /* an answer that only finds the start of the last page */
+    if (!s->tap.fn || no_rows) /* this answer only finds the start of the last page */
         return;
     store_key(s, t, &key);
     a.key = key.data;

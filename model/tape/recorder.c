@@ -1,6 +1,6 @@
 /*
- * From answers to pieces of a recording: what one pipeline answered is one piece. A frame begins
- * anew after two minutes or a megabyte, so that a reader is never far from a start.
+ * Makes pieces of a recording from answers. The answers of one pipeline are one piece. A frame
+ * begins anew after two minutes or a megabyte, so that a reader is never far from a start.
  */
 #include "model/tape/recorder.h"
 
@@ -19,7 +19,7 @@ struct recorder {
     struct tape_state state;
     const char *(*place)(void *ctx);
     void *ctx;
-    struct buf piece;  /* of the answer that is being told */
+    struct buf piece;  /* of the answer that is being recorded */
     int64_t piece_ms;  /* its time */
     int64_t frame_ms;  /* when the frame began */
     int64_t frame_len; /* raw bytes in it */
@@ -27,7 +27,7 @@ struct recorder {
     struct recorder_state told;
 };
 
-/* Where this was, told once before the first answer: a table of our own. */
+/* Records the place ("host/db") once, before the first answer, as a table of our own. */
 static void
 tell_place(struct recorder *r, int64_t at_ms)
 {
@@ -45,7 +45,8 @@ tell_place(struct recorder *r, int64_t at_ms)
     r->placed = true;
 }
 
-/* The points of the past come with the first answer only: no frame needs them again. */
+/* Drops the points of the past. They come with the first answer only, and no later frame needs
+ * them. */
 static void
 drop_past(struct recorder *r)
 {
@@ -61,7 +62,7 @@ flush_piece(struct recorder *r)
     bool begins = !r->begun || r->piece_ms - r->frame_ms >= FRAME_MS || r->piece_ms < r->frame_ms ||
                   r->frame_len >= FRAME_BYTES;
 
-    if (begins && r->begun) { /* all that is known, in place of what has changed */
+    if (begins && r->begun) { /* a new frame holds the whole state, not only the changes */
         buf_clear(&r->piece);
         tape_state_pack(&r->state, &r->piece);
     }

@@ -1,7 +1,7 @@
 /*
- * The player. The state of the recording (model/tape/tape_state.h) goes forward piece by piece;
- * what became fresh in it is fed to the store when the time that is shown has been reached. Jumping
- * back starts at the frame of ten minutes before, so that the graphs have their past.
+ * The player. The state of the recording (model/tape/tape_state.h) moves forward piece by piece up
+ * to the time that is shown; then the parts that changed are fed to the store. After a jump back,
+ * reading starts at the frame of ten minutes before, so that the graphs have their past.
  */
 #include "model/tape/replay.h"
 
@@ -16,8 +16,8 @@
 enum {
     PAST_MS = 610000,  /* what the graphs show */
     SAMPLE_MS = 2500,  /* between points of the past that are fed to them */
-    NEAR_MS = 1200000, /* so far on, the pieces between are read */
-    TURN_MS = 100,     /* between two looks while it plays */
+    NEAR_MS = 1200000, /* a jump forward up to here reads all pieces between */
+    TURN_MS = 100,     /* between two turns while it plays */
     HEAD_PIECES = 20,
     SPEED_ONE = 2
 };
@@ -59,7 +59,8 @@ feed_part(struct replay *r, struct tape_part *p)
     p->fresh = false;
 }
 
-/* An error leaves the answer before it on the screen, as it was. */
+/* Feeds a part. If the last try failed, first feeds the answer before the error, because the screen
+ * keeps showing that answer. */
 static void
 feed_both(struct replay *r, struct tape_part *p)
 {
@@ -73,7 +74,8 @@ feed_both(struct replay *r, struct tape_part *p)
     feed_part(r, p);
 }
 
-/* all: also what the store got before: it may have forgotten it, or asks for something else */
+/* Feeds the changed parts to the store. all: also the others, because the store may have forgotten
+ * them, or may ask for something else. */
 static void
 feed_store(struct replay *r, bool all)
 {
@@ -128,7 +130,7 @@ next_frame(const struct replay *r, int piece)
     return piece;
 }
 
-/* Goes on to a piece. What can't be read is stepped over up to the next frame. */
+/* Reads on up to a piece. If a piece can't be read, skips to the next frame. */
 static void
 go_on(struct replay *r, int to)
 {
@@ -167,7 +169,7 @@ show_time(struct replay *r, int64_t ms)
     feed_store(r, false);
 }
 
-/* The first pieces tell of the server only; the recording starts with the first snapshot. */
+/* Finds the first piece with a snapshot. The pieces before it hold only facts about the server. */
 static void
 find_start(struct replay *r)
 {
@@ -193,7 +195,7 @@ wake_in(struct replay *r, int64_t in_ms)
     r->timer = loop_at(r->loop, clock_ms() + in_ms, on_turn, r);
 }
 
-/* Also when the store lacks something: a screen has come up. */
+/* Runs while it plays, and when the store lacks an answer, for example after a change of screen. */
 static void
 on_turn(void *ctx)
 {
@@ -326,8 +328,9 @@ replay_step(struct replay *r, int n)
 
     r->playing = false;
     if (n < 0 && tape_at_ms(r->tape, to) < r->now_ms)
-        n++;                            /* between two: the one before is a step */
-    for (; n < 0 && to > r->first; n++) /* pieces of one moment are one step */
+        n++;                            /* between two snapshots: the step back goes to the
+                                           earlier one */
+    for (; n < 0 && to > r->first; n++) /* pieces with the same time are one step */
         to = tape_find(r->tape, tape_at_ms(r->tape, to) - 1);
     for (; n > 0 && to < last; n--)
         to = tape_find(r->tape, tape_at_ms(r->tape, to + 1));

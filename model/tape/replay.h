@@ -1,5 +1,5 @@
-/* A recording shown again: it feeds a store with what was known at the time that is shown, and
- * moves that time: playing at a speed, in steps, by jumps. Screens don't know the difference. */
+/* Shows a recording again. It feeds a store with the answers that were known at one time, and moves
+ * this time: at a speed, in steps, by jumps. Screens don't notice the difference. */
 #ifndef MODEL_TAPE_REPLAY_H
 #define MODEL_TAPE_REPLAY_H
 
@@ -13,7 +13,7 @@
 #include "model/store/store.h"
 
 struct replay;
-/* db is never asked. Shows the first moment, standing. */
+/* Never asks db anything. Starts paused, at the first moment of the recording. */
 struct replay *replay_new(struct loop *l, const char *file, struct db *db, struct adapter *a,
                           struct err *e) __attribute__((warn_unused_result));
 void replay_free(struct replay *r); /* with its store */
@@ -24,15 +24,16 @@ struct replay_state {
     bool playing;
     double speed;
     const char *place;     /* "host/db", "" = not told; valid until the next turn */
-    const struct err *err; /* what could not be read of this moment; kind NONE = nothing */
+    const struct err *err; /* why a part of this moment could not be read; kind NONE = all was
+                              read */
     int64_t damage, lost;  /* the recording is damaged from this byte on; 0 = it is whole */
     int pieces;
 };
 struct replay_state replay_state(const struct replay *r);
 
-void replay_play(struct replay *r, bool on);    /* from the end: from the start again */
+void replay_play(struct replay *r, bool on);    /* at the end it starts again from the beginning */
 void replay_speed(struct replay *r, int step);  /* faster, slower; 1/4 to 600 times */
-void replay_seek(struct replay *r, int64_t ms); /* as near as there is */
+void replay_seek(struct replay *r, int64_t ms); /* goes to the nearest time in the recording */
 void replay_step(struct replay *r, int n); /* n snapshots forward, or back; the replay then stops */
 /* "03:10", "03:10:05", "2026-11-21 03:10", "start", "end", "+5m", "-90s" -> a time in the
  * recording; a time of day alone is the one nearest to what is shown. */

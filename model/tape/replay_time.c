@@ -1,5 +1,5 @@
 /*
- * Times as people say them, inside a recording.
+ * Parses times as people type them, inside a recording.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,8 @@ ms_of(struct tm tm, bool utc)
     return (int64_t)(utc ? timegm(&tm) : mktime(&tm)) * 1000;
 }
 
-/* Of the days around the one that is shown, the one in the recording that is nearest. */
+/* Turns a time of day into a full time: tries the days around the time that is shown, and takes the
+ * nearest time that is in the recording. */
 static int64_t
 nearest(const struct replay_state *s, const struct tm *clock, bool utc)
 {

@@ -1,6 +1,6 @@
 /*
- * Reading a recording: an index of its pieces in memory (40 bytes each), and one decompressor that
- * stands behind the piece that was read last.
+ * Reading a recording: an index of its pieces in memory (40 bytes each), and one decompressor,
+ * whose position is behind the piece that was read last.
  */
 #include "model/tape/tape.h"
 

@@ -1,7 +1,8 @@
 /* A recording as a file: pieces of bytes, each with its time, compressed by zstd. Pieces stand in
  * frames: a frame is one stream of the compressor and needs nothing before it, so a reader starts
- * at any frame. Every piece is written at once and carries its length and a check sum: what a crash
- * tore off at the end is found and cut, and all before it is good.
+ * at any frame. Every piece is written at once, with its length and a check sum. After a crash the
+ * last piece may be incomplete: a reader notices this and cuts it off; all pieces before it are
+ * good.
  *
  * Layout, all numbers little endian: 32 bytes of header (magic, version, sum), then for each piece
  * 32 bytes (tag, flags, packed length, raw length, time in ms since 1970, zero, sum) and the packed
@@ -21,14 +22,14 @@ enum { TAPE_VERSION = 1 };
 /* --- writing --------------------------------------------------------------------------------- */
 
 struct tape_out;
-/* Makes the file (mode 0600), or goes on at the end of a recording that is there already; *cut =
- * bytes of a torn end that were taken away. A file that is something else is left alone. */
+/* Creates the file (mode 0600), or appends to it if it is a recording already. *cut = how many
+ * bytes of an incomplete end were cut off. Any other file is an error and stays unchanged. */
 struct tape_out *tape_create(const char *file, int64_t *cut, struct err *e)
     __attribute__((warn_unused_result));
 void tape_end(struct tape_out *t);
-/* One piece; begins = the first of a frame (the first of all always is). Times that run backwards
- * are kept at the last one. After a failure (disk full) the file holds all pieces before it, whole,
- * and nothing more is taken. */
+/* Writes one piece. begins = the piece starts a frame (the first piece of a file always does). If a
+ * time is earlier than the last one, the last one is written instead. After a failure (disk full)
+ * the file holds all earlier pieces, and every further call fails. */
 bool tape_write(struct tape_out *t, int64_t at_ms, bool begins, const struct buf *piece,
                 struct err *e) __attribute__((warn_unused_result));
 int64_t tape_bytes(const struct tape_out *t); /* of the file */
@@ -37,7 +38,7 @@ int64_t tape_last_ms(const struct tape_out *t);
 /* --- reading --------------------------------------------------------------------------------- */
 
 struct tape;
-/* Finds all pieces by their headers. A damaged end is left out and told by tape_damage; a file
+/* Finds all pieces by their headers. A damaged end is left out; tape_damage reports it. A file
  * without a single whole piece is an error that names the offset. */
 struct tape *tape_open(const char *file, struct err *e) __attribute__((warn_unused_result));
 void tape_close(struct tape *t);
@@ -45,13 +46,13 @@ int tape_pieces(const struct tape *t); /* at least 1 */
 int64_t tape_at_ms(const struct tape *t, int piece);
 int tape_frame(const struct tape *t, int piece);      /* the piece that its frame begins with */
 bool tape_begins(const struct tape *t, int piece);    /* it is the first of its frame */
-int64_t tape_offset(const struct tape *t, int piece); /* where it stands in the file */
+int64_t tape_offset(const struct tape *t, int piece); /* its offset in the file */
 /* The last piece at or before a time; 0 when all are later. */
 int tape_find(const struct tape *t, int64_t at_ms);
 /* Where the file stops being a recording; 0 = it is whole. *lost = bytes from there on. */
 int64_t tape_damage(const struct tape *t, int64_t *lost);
-/* The raw bytes of a piece, valid until the next call. Going on piece by piece is cheap, elsewhere
- * its frame is read from the start. An error names the offset. */
+/* The raw bytes of a piece, valid until the next call. Reading pieces in order is cheap; for any
+ * other piece its frame is read from the start. An error names the offset. */
 bool tape_read(struct tape *t, int piece, const struct buf **raw, struct err *e)
     __attribute__((warn_unused_result));
 

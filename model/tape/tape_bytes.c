@@ -1,5 +1,5 @@
 /*
- * Numbers and texts as bytes: seven bits a byte, the sign folded in.
+ * Numbers and texts as bytes. A number takes seven bits of each byte; its sign is the lowest bit.
  */
 #include <string.h>
 

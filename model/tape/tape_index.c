@@ -1,7 +1,8 @@
 /*
  * The layout of a recording: header, pieces, sums, and finding them again in a file that may be
- * torn or hostile. Nothing is believed before it was checked: lengths are bounded before memory is
- * taken for them, and a piece whose sum is wrong ends what can be used.
+ * torn or hostile. Everything is checked before it is used: a length must be below its limit before
+ * memory is allocated for it, and the usable part of a file ends before the first piece with a
+ * wrong sum.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -145,7 +146,8 @@ tape_load(int fd, const char *file, const struct tape_piece *p, unsigned char **
     return ok;
 }
 
-/* Time never runs backwards in an index. A piece before any frame's start can't be read. */
+/* Adds a piece to the index. Its time may not be earlier than that of the piece before. A piece
+ * before the first start of a frame can't be read. */
 static bool
 add_piece(struct tape_index *x, struct tape_piece *p)
 {
@@ -178,7 +180,7 @@ tape_scan(int fd, const char *file, struct tape_index *out, struct err *e)
         return false;
     while (out->n < INT32_MAX / 2 && read_piece(fd, out->end, out->size, &p) && add_piece(out, &p))
         ;
-    while (out->n > 0) { /* a crash of the machine may leave a last piece of zeros */
+    while (out->n > 0) { /* after a crash of the machine the last piece may be all zeros */
         struct tape_piece *last = &out->pieces[out->n - 1];
         if (tape_load(fd, file, last, &packed, &why)) {
             free(packed);

@@ -1,6 +1,7 @@
 /*
  * Writing a recording. A piece is compressed into the frame's stream, flushed, and written with one
- * call; when that fails the file is cut back to its last whole piece and the recording is over.
+ * call; if the write fails, the file is cut back to its last whole piece and the recording has
+ * ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +48,8 @@ write_all(int fd, const void *bytes, size_t len, int64_t offset)
     return true;
 }
 
-/* Before anything is done with what has that name: a plain file of this user, with no other name.
- */
+/* True for a plain file that belongs to this user and has no second name (hard link). We write to
+ * no other file. */
 static bool
 is_ours(const struct tape_out *t, struct stat *st, struct err *e)
 {
@@ -64,14 +65,16 @@ is_ours(const struct tape_out *t, struct stat *st, struct err *e)
     return true;
 }
 
-/* A recording holds payloads: once it is known to be one, nobody else may read it. */
+/* Sets the mode to 0600, because a recording holds payloads and nobody else may read it. Called
+ * only when the file is known to be a recording. */
 static bool
 keep_private(const struct tape_out *t, const struct stat *st)
 {
     return (st->st_mode & 0777) == 0600 || fchmod(t->fd, 0600) == 0;
 }
 
-/* A new file gets its header; one that is there is measured and cut behind its last piece. */
+/* Writes the header of a new file. In an existing recording, finds the last whole piece and cuts
+ * the file behind it. */
 static bool
 find_end(struct tape_out *t, int64_t *cut, struct err *e)
 {
@@ -121,7 +124,8 @@ tape_create(const char *file, int64_t *cut, struct err *e)
         fail(e, ERR_SYS, "%s: %s", file, strerror(errno));
         return NULL;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of write(), not our end */
+    signal(SIGXFSZ, SIG_IGN); /* beyond the limit on file sizes write() must fail, and not end
+                                 the program */
     struct tape_out *t = xcalloc(1, sizeof *t);
     t->file = xstrdup(file);
     t->fd = fd;
@@ -149,7 +153,7 @@ tape_end(struct tape_out *t)
     free(t);
 }
 
-/* Compresses behind the room for the header. */
+/* Compresses the bytes into the piece, behind the space of its header. */
 static bool
 pack(struct tape_out *t, const struct buf *piece, struct err *e)
 {

@@ -31,10 +31,10 @@ struct tape_index {
 
 void tape_put32(unsigned char *p, uint32_t v);
 void tape_put64(unsigned char *p, uint64_t v);
-uint32_t tape_crc(uint32_t crc, const void *bytes, size_t len); /* start with 0 */
+uint32_t tape_crc(uint32_t crc, const void *bytes, size_t len); /* the first crc is 0 */
 void tape_header(unsigned char *h);                             /* of the file */
-/* Walks the headers; false = no recording, or the system said no. The last piece is checked whole,
- * and those before it until one is good. */
+/* Reads all headers. False = the file is no recording, or a system call failed. Then checks the sum
+ * of whole pieces, from the last one backwards, until one is good. */
 bool tape_scan(int fd, const char *file, struct tape_index *out, struct err *e)
     __attribute__((warn_unused_result));
 /* The packed bytes of a piece, checked. */

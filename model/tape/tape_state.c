@@ -79,7 +79,7 @@ put_error(struct buf *out, const struct tape_part *p)
     bytes_put_text(out, p->err.text, strlen(p->err.text));
 }
 
-/* base: the part as it was, NULL = the tables stand for themselves. */
+/* Packs a part against its former tables in base; base NULL = packs the whole tables. */
 static void
 put_answer(struct buf *out, const struct tape_part *p, const struct tape_part *base)
 {
@@ -131,7 +131,7 @@ tape_state_pack(const struct tape_state *s, struct buf *out)
 
 /* --- unpacking ------------------------------------------------------------------------------- */
 
-/* A text of its own; false when it is too long or holds a NUL. */
+/* Reads a text into memory of its own. False: it is too long or holds a NUL. */
 static bool
 get_text(struct tape_bytes *in, size_t most, char **out)
 {

@@ -1,8 +1,8 @@
 /*
- * Tables -> bytes and back. The row of the base that a row is compared with is the one of the same
- * first column (a queue's name, an id); a row that is new is compared with the one above it. Each
- * cell is a number: 0 the same, 1 NULL, 2 a text follows, else a difference of whole numbers. Cells
- * go column by column, where neighbours are alike.
+ * Tables -> bytes and back. A row is compared with the row of the base that has the same first
+ * column (a queue's name, an id); a new row is compared with the row above it. Each cell is a
+ * number: 0 = the same, 1 = NULL, 2 = a text follows, else a difference of whole numbers. Cells are
+ * written column by column, because neighbours in a column are alike.
  */
 #include "model/tape/tape_table.h"
 
@@ -53,7 +53,8 @@ add_value(struct tape_table *t, int i, const char *s, int len)
     free(cut);
 }
 
-/* More than can be packed is left out from the end; no section answers with so much. */
+/* Rows that do not fit into a packed table are left out at the end. No section answers with that
+ * many. */
 void
 tape_of_result(struct tape_table *t, const struct result *r)
 {
@@ -76,7 +77,7 @@ tape_of_result(struct tape_table *t, const struct result *r)
     }
 }
 
-/* Row -1 is that of the names. */
+/* The cell of a row; row -1 holds the names of the columns. */
 static const struct tape_cell *
 cell_of(const struct tape_table *t, int row, int col)
 {
@@ -210,7 +211,7 @@ tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *
     }
     for (int i = 0; i < t->rows; i++) {
         rows[i] = base && t->cols > 0 ? match(t, i, base, next % base->rows) : -1;
-        if (base) /* 0 = new, else 1 + how far from the expected one */
+        if (base) /* 0 = a new row, else 1 + its distance from the expected row */
             bytes_put_signed(out, rows[i] < 0 ? INT32_MIN : rows[i] - next);
         next = rows[i] < 0 ? next : rows[i] + 1;
     }
@@ -240,7 +241,8 @@ put_same(struct tape_table *t, int i, const struct tape_table *of, const struct 
         return false;
     if (b->len < 0)
         return put_copy(t, i, NULL, -1);
-    char *copy = xstrndup(text_of(of, b), (size_t)b->len); /* it may be our own text that grows */
+    char *copy = xstrndup(text_of(of, b), (size_t)b->len); /* `of` may be t itself, whose text
+                                                              moves when it grows */
     bool ok = put_copy(t, i, copy, (int)strlen(copy));
     free(copy);
     return ok;
@@ -333,7 +335,7 @@ tape_unpack(struct tape_bytes *in, const struct tape_table *base, struct tape_ta
     else if (!base)
         return false;
     cols = base ? (uint64_t)base->cols : bytes_get(in);
-    /* every cell takes a byte at least, so what does not fit into the rest is a lie */
+    /* each cell takes at least one byte, so a count larger than the rest of the bytes is false */
     if (!in->ok || cols > TABLE_COLS_MAX || rows > TABLE_CELLS_MAX ||
         rows * (cols + (base ? 1 : 0)) > in->len - in->at)
         return false;

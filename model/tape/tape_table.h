@@ -1,6 +1,6 @@
 /* The tables of a recording: an answer of the server as plain cells, packed against the table that
- * the same question gave before. A cell that did not change is one zero, a number that grew is its
- * difference, so that the compressor behind sees mostly nothing. Unpacking trusts no byte. */
+ * the same question gave before. An unchanged cell becomes a zero, a number becomes its difference,
+ * so the compressor gets mostly zeros. Unpacking checks every byte. */
 #ifndef MODEL_TAPE_TAPE_TABLE_H
 #define MODEL_TAPE_TAPE_TABLE_H
 
@@ -19,7 +19,7 @@ enum {
 };
 
 struct tape_cell {
-    uint32_t at; /* in text, with a NUL behind */
+    uint32_t at; /* offset in text; a NUL follows the cell */
     int32_t len; /* -1 = SQL NULL */
 };
 
@@ -34,10 +34,11 @@ void tape_of_result(struct tape_table *t, const struct result *r); /* t is done 
 struct result *tape_result(const struct tape_table *t);
 const char *tape_text(const struct tape_table *t, int row, int col); /* "" for NULL, outside */
 
-/* base NULL = none; with other columns it is not used. */
+/* Packs t against base. base NULL = no base; a base with other columns is not used. */
 void tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *base);
 
-/* Bytes being read; ok turns false at the first that are not there, and all reads give 0 then. */
+/* Bytes to be read. `ok` becomes false at the first read beyond the end; all later reads return 0.
+ */
 struct tape_bytes {
     const unsigned char *p;
     size_t len, at;

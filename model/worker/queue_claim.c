@@ -22,7 +22,7 @@ struct claim_call {
     struct queue_answer answers[];
 };
 
-struct claim_row { /* as it comes; struct queue_job is made from it */
+struct claim_row { /* a row of the answer; becomes a struct queue_job */
     int64_t lease, seq, lease_until_ms, lease_ms, run_timeout_ms;
     int version, priority, try_, max_tries, slot, wait_ms;
     const char *id, *queue, *kind, *outcome;
@@ -88,7 +88,7 @@ take_job(const struct rowset *set, int i, struct queue_job *job, unsigned char *
     take_payload(set->res, i, job, bytes);
 }
 
-/* A row of complete_and_claim about a job that is not done after all. */
+/* A row of complete_and_claim that says that the server did not accept "done" for a job. */
 static bool
 take_refusal(struct claim_call *call, const struct claim_row *row, struct err *e)
 {

@@ -18,7 +18,7 @@
 enum { ARRAYS = 16, COLUMNS = ARRAYS + 1, RESENDS = 20 };
 enum { NAME_CHARS = 200, KEY_CHARS = 1000 };
 static const size_t payload_bytes = (size_t)256
-                                    << 20; /* what a text parameter can hold with ease */
+                                    << 20; /* one text parameter of this size is no problem */
 
 void
 queue_make_id(char out[static QUEUE_ID_LEN + 1])
@@ -76,7 +76,7 @@ struct push_call {
     void *ctx;
     struct array arrays[ARRAYS];
     char *queue;              /* of the first job */
-    struct queue_pushed *ids; /* as asked for; is_new: the id was made here */
+    struct queue_pushed *ids; /* the ids that were sent; is_new: queue_push made the id */
     int n;
     int resends;
     bool again, moved;
@@ -177,8 +177,8 @@ push_rows(struct push_call *call, struct db_reply *reply, struct err *e)
         if (row->n < 1 || row->n > call->n)
             continue;
         snprintf(jobs[row->n - 1].id, sizeof jobs->id, "%s", row->id);
-        /* it was sent again, and the job is there under an id that only we know: the first push had
-         * arrived */
+        /* The push was sent again, and the server already has the job under an id that only we
+         * know. So the first push had arrived. */
         const struct queue_pushed *own = &call->ids[row->n - 1];
         bool is_ours = call->resends > 0 && own->is_new && !strcmp(own->id, row->id);
         jobs[row->n - 1].is_new = row->pushed == 1 || is_ours;
@@ -212,8 +212,8 @@ push_reply(void *ctx, struct db_reply *reply)
 
     call->q->in_doubt = reply->in_doubt;
     if (e.kind == ERR_CONN && !strcmp(e.sqlstate, "25006") && !call->moved) {
-        call->moved = true; /* this server did nothing; the next connection may lead to another
-                               one */
+        call->moved = true; /* this server has changed nothing; the next connection may reach
+                               another server */
         push_send(call);
         return;
     }

@@ -137,10 +137,9 @@ drop_flying(struct outbox *box)
     box->flying = 0;
 }
 
-/* True if the server refuses the content of the call, so asking again is useless. Only a call that
- * carries nothing but answers can show that (on_both). A failed CHECK says nothing about the
- * answers: it means that history has no partition for today, and the scheduler's next step makes
- * it. */
+/* True if the server refuses the content of the call, so asking again is useless. Only a call
+ * without a claim proves this (on_both). A failed CHECK does not: it means that history has no
+ * partition for today, and the scheduler's next step makes the partition. */
 static bool
 is_content(const struct err *e)
 {
@@ -150,8 +149,9 @@ is_content(const struct err *e)
            !strncmp(e->sqlstate, "23", 2) || !strncmp(e->sqlstate, "54", 2);
 }
 
-/* The server rejects one single answer: it is sent without its texts, then as a failure of the job,
- * then only a log line is left. */
+/* The server rejects one single answer. Sends the answer without its texts; if that is rejected
+ * too, sends a failure of the job; if that is rejected too, writes a log line and drops the answer.
+ */
 static void
 take_apart(struct outbox *box, enum answer_kind kind, const struct err *e)
 {
@@ -232,9 +232,9 @@ on_answer(void *ctx, const struct err *e, const struct queue_answer *a, int n)
     worker_pump(box->w);
 }
 
-/* Answers and the claim of the next jobs in one call. An error may come from the claim, which also
- * does the scheduler's step if no scheduler lives. So the same answers go again without a claim
- * before any of them is blamed or waits. */
+/* Sends answers and the claim of the next jobs in one call. An error may come from the claim, which
+ * also does the scheduler's step if no scheduler lives. So after an error the same answers are sent
+ * again without a claim, before any answer is blamed or has to wait. */
 static void
 on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
         const struct queue_job *jobs, int njobs)
@@ -325,7 +325,8 @@ send_give_back(struct outbox *box, int n)
     queue_give_back(box->w->queue, box->w->node, tokens, n, on_answer, box);
 }
 
-/* If jobs are short, answers wait while a claim is out, and go with the next claim. */
+/* True if the answers may wait for the next claim and go with it: while jobs are short and a claim
+ * is out. */
 static bool
 may_wait(const struct worker *w, int kind)
 {

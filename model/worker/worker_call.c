@@ -29,7 +29,7 @@ struct pool {
 static struct slot *
 slot_of(struct queuetop_run *run)
 {
-    return (struct slot *)run; /* its first member */
+    return (struct slot *)run; /* run is the first member of struct slot */
 }
 
 /* --- the threads --- */

@@ -128,8 +128,8 @@ on_child(void *ctx, const struct child_report *r)
     job_over(s);
 }
 
-/* The name of the job for the log. Functions are called too often to make a text for each: they
- * have the id only. */
+/* The name of the job for the log. For functions it is only the id, because they are called too
+ * often to make a text for each call. */
 static const char *
 slot_name(const struct slot *s)
 {
@@ -310,7 +310,8 @@ is_held(const struct slot *s)
     return s->is_busy && s->why != WHY_LOST && s->why != WHY_TIMEOUT;
 }
 
-/* Leases are extended by what they were granted; one call for all of (nearly) the same length. */
+/* Extends leases by the length that each was granted. One call serves all leases of nearly the same
+ * length. */
 static void
 extend_like(struct worker *w, int64_t by_ms)
 {
@@ -333,8 +334,8 @@ extend_like(struct worker *w, int64_t by_ms)
     queue_extend(w->queue, w->node, &x, on_extend, w);
 }
 
-/* When a function has run too long: queuetop_unwanted says so, and its lease is not extended any
- * more. */
+/* The time at which a function has run too long. From then on queuetop_unwanted returns true, and
+ * the lease is not extended. */
 static int64_t
 call_over_ms(const struct slot *s)
 {
@@ -350,7 +351,8 @@ jobs_keep(struct worker *w)
 
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
-        /* one that has ended meanwhile (we were stopped) may still answer, perhaps in vain */
+        /* if the command has ended while this process was stopped, its answer is still sent; the
+         * server may refuse it */
         if (is_held(s) && now >= s->over_ms && !(s->child && child_check(s->child)))
             job_kill(s, WHY_LOST);
         if (is_held(s) && now >= call_over_ms(s))

@@ -1,6 +1,6 @@
 /*
- * What a command left, as the texts of an answer: bytes of standard output as the result, the end
- * of standard error as error (one line) and trace. Pure functions.
+ * Makes the texts of an answer from the output of a command. The bytes of standard output are the
+ * result; the end of standard error is the error (one line) and the trace. Pure functions.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +122,8 @@ report_error(const struct child_report *r, const char *how, char **trace)
         len--;
     if (len == 0)
         error = xstrdup(how);
-    else if (r->end == CHILD_EXITED) /* its own text first: lists show the beginning of an error */
+    else if (r->end == CHILD_EXITED) /* the command's text comes first, because lists show the
+                                        beginning of an error */
         error = xasprintf("%.*s (%s)", (int)len, line, how);
     else
         error = xasprintf("%s: %.*s", how, (int)len, line);

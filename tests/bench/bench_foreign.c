@@ -50,7 +50,7 @@ number_after(const char *text, const char *key)
     return at ? strtod(at + strlen(key), NULL) : 0;
 }
 
-/* Does the plan read the whole table? A branch that was not taken reads nothing. */
+/* Returns true if the plan reads the whole table. A branch that was not executed reads nothing. */
 static bool
 reads_all(const char *plan, const char *table)
 {
@@ -66,7 +66,7 @@ reads_all(const char *plan, const char *table)
     return found;
 }
 
-/* One statement's time and buffers; may it read the whole table? */
+/* The time and buffers of one statement. may_scan: its plan may read the whole table. */
 static void
 cost(const char *name, const char *plan, const char *table, bool may_scan)
 {
@@ -174,7 +174,7 @@ console(struct other *f, const char *database)
     vt_done(&vt);
 }
 
-/* Its own library's schema, with all of its indexes, in the place of our fixture's. */
+/* Replaces the schema of our fixture by the library's own schema, with all indexes. */
 static void
 by_its_library(struct other *f, const char *database)
 {

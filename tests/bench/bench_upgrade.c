@@ -130,7 +130,7 @@ static const struct story {
     {"a migration, reader and pg_dump", NULL,                                    true,  true,  true },
 };
 
-/* So long that there are some hundreds of pushes, also where the upgrade takes no time. */
+/* The run is long enough for some hundreds of pushes, also if the upgrade takes no time. */
 static void
 wait_for_pushes(struct pushes *all[PUSHERS], const int from[PUSHERS], int n)
 {
@@ -139,7 +139,7 @@ wait_for_pushes(struct pushes *all[PUSHERS], const int from[PUSHERS], int n)
             poll(NULL, 0, 10);
 }
 
-/* True when the bar is kept. */
+/* Returns true if the bar is kept. */
 static bool
 tell(const struct story *s, const struct figures *quiet, const struct figures *busy, bool ok,
      int64_t took_ms, const char *why)

@@ -75,7 +75,7 @@ con_reconnect(void)
     pg_run(con.conn, "set client_min_messages to error");
 }
 
-/* A copy of the installed database: no test sees another's rows. */
+/* Makes a copy of the installed database, so that no test sees the rows of another test. */
 int
 con_empty(void **state)
 {
@@ -102,8 +102,8 @@ con_ready(const char *queue, int n)
            queue, n);
 }
 
-/* Claims of at most n jobs, until there are n: where many queues have jobs, a step cuts more of one
- * 50 ms after the last. */
+/* Claims at most n jobs a call, until the node has n jobs: if many queues have jobs, a step may cut
+ * only some jobs of this queue, and the next ones 50 ms later. */
 static void
 claim(const char *queue, int n, const char *node)
 {

@@ -16,13 +16,14 @@ int con_teardown(void **state);
 int con_empty(void **state);
 
 void con_reconnect(void); /* after a restart of the server */
-/* Waits until a console has asked something that much later than now: what it asks once a second it
- * has asked by then. */
+/* Waits until the console has asked a question at least ms later than now. With ms above a second,
+ * it has asked by then everything that it asks once a second. */
 void con_asks_on(int ms);
 const char *con_dsn(void);
 PGconn *con_db(void); /* as owner, search_path = queues */
 
-/* n jobs of a queue that wait, that run on a node (lease of 60 s), that failed for good. */
+/* Makes n jobs in a queue: jobs that wait; jobs that run on a node (lease of 60 s); jobs that
+ * failed for good. */
 void con_ready(const char *queue, int n);
 void con_running(const char *queue, int n, const char *node);
 void con_failed(const char *queue, int n, const char *error);
@@ -30,11 +31,11 @@ void con_failed(const char *queue, int n, const char *error);
  * leases expired. */
 void con_node(const char *node, bool alive);
 
-/* The console on the database, options (NULL = none) before; waits for its first data. */
+/* Starts the console on the database with an option (NULL = none), and waits for its first data. */
 void con_start(struct vt *vt, int rows, int cols, const char *option);
 void con_spawn(struct vt *vt, int rows, int cols, const char *const *options,
                const char *const *env);
-/* q, and all that a good end means. */
+/* Types q, and checks that the console ends well. */
 void con_quit(struct vt *vt);
 /* The number of rows that a condition on queues.queue finds. */
 int64_t con_count(const char *where);

@@ -70,7 +70,7 @@ static struct {
     unsigned random, one_in;
     bool is_lying;
     enum lie lie;
-    int extra; /* columns that are more, or fewer when negative */
+    int extra; /* number of columns too many; negative: too few */
 } liar;
 
 static unsigned

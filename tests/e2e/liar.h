@@ -9,7 +9,7 @@
 
 #include "tests/fault/relay.h"
 
-/* One answer in `one_in` is a lie; the same seed lies the same to the same answers. */
+/* One of `one_in` answers is a lie. The same seed makes the same lies from the same answers. */
 void liar_start(struct relay *r, unsigned seed, unsigned one_in);
 
 #endif

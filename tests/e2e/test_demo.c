@@ -68,8 +68,8 @@ is_of_demo(pid_t pid, char *line, size_t size)
     return strstr(cwd, getenv("TMPDIR")) || strstr(line, getenv("TMPDIR"));
 }
 
-/* The first process whose arguments hold `word`; 0 = there is none. The demo itself has no
- * TMPDIR in its arguments and works elsewhere, so it is not among them. */
+/* Finds the first process whose arguments hold `word`; 0 = there is none. The demo itself is never
+ * found: TMPDIR is not in its arguments, and it has another working directory. */
 static pid_t
 find_process(const char *word)
 {
@@ -259,7 +259,8 @@ opens_the_console_on_a_live_queue(void **state)
     assert_true(nothing_is_left(""));
 }
 
-/* Workers that do a tenth of what is wanted: the backlog stays where one can see through it. */
+/* The workers do a tenth of the wanted work: the demo lowers its load, so the backlog stays
+ * small. */
 static void
 the_load_fits_the_machine(void **state)
 {

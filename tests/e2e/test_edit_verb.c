@@ -113,7 +113,7 @@ opens_the_editor(void **state)
                         "[7] ready");
 }
 
-/* In lines instead of screens too. */
+/* The same in line mode (--plain). */
 static void
 edits_in_lines(void **state)
 {

@@ -151,7 +151,8 @@ the_console_shows_any_bytes(void **state)
     PQfinish(conn);
 }
 
-/* What LATIN1 can't hold fails where it is pushed; an answer with it is given without it. */
+/* A push with a character that LATIN1 lacks fails. A job whose error output has such a character
+ * still ends as failed. */
 static void
 another_encoding_is_converted(void **state)
 {

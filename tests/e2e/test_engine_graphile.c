@@ -94,7 +94,8 @@ acts(const char *db, PGconn *c)
     PQclear(r);
 }
 
-/* The same by the library's calls. It has none that lets attempts be 0; its SQL function does. */
+/* Does the same by the library's calls. No call sets attempts to 0; the library's SQL function
+ * does. */
 static void
 calls(const char *db, PGconn *c)
 {

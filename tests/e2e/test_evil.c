@@ -101,8 +101,8 @@ evil_database(struct vt *vt)
     frame_stands(vt, "DB");
 }
 
-/* A box: what it shows stands in its frame, and so does what is behind it. Esc may go back once
- * the box is closed: the key of the tab leads here again. */
+/* Opens a box: its text, and the text behind the box, must stay inside their frames. Esc may leave
+ * the page after the box is closed: the key of the tab returns to the page. */
 static void
 evil_box(struct vt *vt, const char *key, const char *place, const char *tab)
 {
@@ -129,7 +129,7 @@ static const char *const of_queues[] = {"f", "Y", "l", "N", "p", "P", "a", NULL}
                          *const of_failed[] = {"f", "Y", "N", "e", "X", NULL},
                          *const edit_only[] = {"e", NULL}, *const of_others[] = {"f", "Y", NULL};
 
-/* The page of the queue: its panes, and what its end says. */
+/* The page of the queue: the frame must hold in each pane, and after the page is closed. */
 static void
 evil_queue(struct vt *vt)
 {

@@ -107,7 +107,7 @@ refused_at_the_door(void **state)
     }
 }
 
-/* What a role may write it can't make long; so the owner does. */
+/* A role can't write a long text into these columns; so the owner does. */
 static void
 lists_are_bounded(void **state)
 {

@@ -22,8 +22,8 @@ verb(int code, const char *says, const char *words)
                con_dsn());
 }
 
-/* What it wrote to standard output, or to standard error: refusals, and how an action is undone.
- * The caller frees. */
+/* Returns what the verb wrote to standard output, or to standard error: refusals, and how to undo
+ * an action. The caller frees the text. */
 static char *
 said_by(int code, bool errors, const char *words)
 {

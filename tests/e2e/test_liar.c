@@ -126,7 +126,7 @@ verbs_end_well(void **state)
     }
 }
 
-/* Each screen, a box and a question; it may be whatever it makes of the answers. */
+/* Opens each screen, a box and a question. The console may show anything. */
 static void
 the_console_lives(void **state)
 {
@@ -161,7 +161,7 @@ the_console_lives(void **state)
     }
 }
 
-/* Also where the test broke off: the server does not end while somebody is connected. */
+/* Runs also after a failed test: the server does not end while a client is connected. */
 static int
 stop_lying(void **state)
 {

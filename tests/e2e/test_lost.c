@@ -39,7 +39,8 @@ keys_answer(struct vt *vt)
     }
 }
 
-/* A count that takes longer than a silent server is waited for; it can be left, and ends then. */
+/* The console waits for a count that takes longer than the time-out of a silent server. Esc cancels
+ * the count. */
 static void
 waits_for_a_long_count(void **state)
 {
@@ -185,7 +186,8 @@ survives_a_lock(void **state)
     con_quit(&vt);
 }
 
-/* An action whose answer is lost is neither hidden nor done twice. */
+/* The connection is lost during an action: the action is done exactly once, and the console shows
+ * its result. */
 static void
 an_action_is_done_once(void **state)
 {
@@ -204,7 +206,7 @@ an_action_is_done_once(void **state)
     vt_want(&vt, "requeue: 3 jobs");
     assert_int_equal(con_count("state = 'ready'"), 3);
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
-    vt_keys(&vt, "esc"); /* where it took long, a box tells the outcome */
+    vt_keys(&vt, "esc"); /* if the action took long, a box shows the result */
     con_quit(&vt);
 }
 
@@ -243,7 +245,7 @@ an_older_queue_is_named(void **state)
     con_quit(&vt);
 }
 
-/* Jobs that somebody deleted by hand: the counters still say that they are ready. */
+/* Somebody deleted jobs by hand: the counters still count these jobs as ready. */
 static void
 a_drain_ends_on_wrong_counters(void **state)
 {

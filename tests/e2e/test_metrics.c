@@ -215,7 +215,8 @@ queues_are_bounded(void **state)
     free(text);
 }
 
-/* Each database is a source, foreign ones too; one that is not there is not up. */
+/* Each database is a source, also one of another system. If there is no such database, its up is
+ * 0. */
 static void
 many_sources(void **state)
 {
@@ -258,7 +259,7 @@ a_file_is_whole(void **state)
     while (stat(path, &first) != 0 && clock_ms() < until)
         poll(NULL, 0, 20);
     do {
-        FILE *f = fopen(path, "r"); /* at any time it is a whole one */
+        FILE *f = fopen(path, "r"); /* at any time the file is complete */
         assert_non_null(f);
         size_t n = fread(text, 1, sizeof text - 1, f);
         fclose(f);
@@ -379,7 +380,7 @@ answers(void **state)
     proc_done(&p);
 }
 
-/* Between two refreshes the server hears nothing, however often somebody asks. */
+/* Between two refreshes the program asks the server nothing, however many scrapes come. */
 static void
 a_scrape_costs_nothing(void **state)
 {
@@ -403,7 +404,7 @@ a_scrape_costs_nothing(void **state)
     proc_done(&p);
 }
 
-/* Who connects and says nothing, or half a request, or a large one, holds nobody up. */
+/* A client that sends nothing, half a request or a large request delays no other client. */
 static void
 strangers_at_the_port(void **state)
 {
@@ -509,7 +510,7 @@ by_tls(void **state)
     free(away);
 }
 
-/* The figures of before stay, with their age; up says the truth, and comes back by itself. */
+/* While the server is away, queuetop_up is 0; it becomes 1 again when the server is back. */
 static void
 the_server_goes_and_comes(void **state)
 {

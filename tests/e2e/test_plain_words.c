@@ -31,7 +31,7 @@ typing_replaces_what_stands_there(void **state)
     vt_keys(&vt, "tab text:10/min");
     vt_want(&vt, "10/min");
     vt_gone(&vt, "none10");
-    vt_keys(&vt, "tab end text:5"); /* a moved cursor means: edit what is there */
+    vt_keys(&vt, "tab end text:5"); /* after a cursor key, typing changes the value that is there */
     vt_want(&vt, "none5");
     vt_keys(&vt, "C-u");
     vt_keys(&vt, "enter");
@@ -89,7 +89,7 @@ hints_are_what_can_be_done(void **state)
     con_quit(&vt);
 }
 
-/* Where a text begins in the footer; -1 = it is not there. */
+/* Returns the column of a text in the footer; -1 = the text is not there. */
 static int
 place_of(struct vt *vt, const char *text)
 {
@@ -98,7 +98,8 @@ place_of(struct vt *vt, const char *text)
     return at ? (int)(at - row) : -1;
 }
 
-/* A command that this row has no use for keeps its word and its place and loses its key. */
+/* If a command does not apply to the selected row, the footer keeps the word of the command in its
+ * place, without the key. */
 static void
 what_cant_be_done_keeps_its_place(void **state)
 {
@@ -120,7 +121,7 @@ what_cant_be_done_keeps_its_place(void **state)
     con_quit(&vt);
 }
 
-/* In a narrow line a long name gives way, never the words that say what is wrong. */
+/* A line that is too narrow cuts a long name, never the words that name the trouble. */
 static void
 an_alert_keeps_its_words(void **state)
 {

@@ -12,7 +12,7 @@
 #include "tests/proc.h"
 #include "tests/term.h"
 
-/* The same with the first job of this queue in this state at the end of the words. */
+/* Runs the words followed by the id of the first job of this queue in this state. */
 static void
 run_on_job(const char *user, const char *words, const char *queue, const char *state)
 {
@@ -246,7 +246,7 @@ every_verb(void **state)
         screens("ops");
         records();
         ends(p ? "ops" : "postgres");
-        trap_run("postgres", 3, "uninstall --dry-run"); /* the traps' functions name its types */
+        trap_run("postgres", 3, "uninstall --dry-run"); /* functions of the traps use its types */
         trap_run("postgres", 0, "uninstall --dry-run --force");
         trap_run("postgres", 0, "uninstall --yes-drop-schema queues --force");
     }

@@ -14,7 +14,8 @@
 
 enum { BOUNCER_PORT = 17432 };
 
-/* The traps find who works in the path of a session that is a pooler's, too. */
+/* Programs that come through a pooler work in the search path of the pooler's session: the traps
+ * must not catch them there. */
 static void
 through_a_pooler(void **state)
 {
@@ -51,7 +52,7 @@ done(void *ctx, const struct queuetop_task *task)
     return QUEUETOP_DONE;
 }
 
-/* On a connection whose path the program itself has set so. */
+/* The library gets a connection whose search path the calling program has set like this. */
 static void
 the_library(void **state)
 {

@@ -25,7 +25,7 @@ discards_a_group_and_brings_it_back(void **state)
     assert_int_equal(con_count("true"), 3);
     assert_int_equal(pg_int(con_db(), "select count(*) from history where state = 'failed'"), 120);
     vt_keys(&vt, "6");
-    vt_want(&vt, "discard  "); /* its row */
+    vt_want(&vt, "discard  "); /* the row of the action in Audit */
     vt_keys(&vt, "u");
     vt_want(&vt, "120 rows → failed again");
     vt_want(&vt, "discard by");
@@ -144,7 +144,8 @@ spreads_a_requeue(void **state)
     con_quit(&vt);
 }
 
-/* The other operator was quicker: what changed is said, and left alone. */
+/* Another operator was quicker: the console reports the jobs that changed, and leaves them
+ * alone. */
 static void
 undo_refuses_what_has_moved_on(void **state)
 {
@@ -172,7 +173,8 @@ undo_refuses_what_has_moved_on(void **state)
     con_quit(&vt);
 }
 
-/* Marks stay with their jobs; what became of these meanwhile is said, and the guards hold. */
+/* Marks stay with their jobs. The console reports what happened to these jobs meanwhile, and the
+ * guards hold. */
 static void
 says_what_marked_rows_became(void **state)
 {
@@ -186,7 +188,7 @@ says_what_marked_rows_became(void **state)
     vt_keys(&vt, "space space space");
     vt_want(&vt, "3 marked");
     pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id)) from (select id from "
-                     "queue order by id desc limit 1) x"); /* the newest is the first */
+                     "queue order by id desc limit 1) x"); /* the newest job is the first row */
     pg_run(con_db(), "select delete_jobs(gen_random_uuid(), 1, array_agg(id)) from (select id from "
                      "queue order by id desc offset 1 limit 1) x");
     vt_want(&vt, "of 3 marked 1 left the list, 1 came into another state");
@@ -200,7 +202,7 @@ says_what_marked_rows_became(void **state)
     con_quit(&vt);
 }
 
-/* A batch that meets a lock waits, and says for whom. */
+/* A batch that meets a lock waits, and the console names the session that holds the lock. */
 static void
 says_who_holds_the_lock(void **state)
 {

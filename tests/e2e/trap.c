@@ -12,9 +12,9 @@
 #include "tests/proc.h"
 
 static struct {
-    PGconn *conn; /* superuser, its path is its own */
+    PGconn *conn; /* a superuser with a search path of its own */
     char db[32];
-    long seen; /* bytes of the server's log that were looked at */
+    long seen; /* bytes of the server's log that were read already */
 } trap;
 
 /* --- the traps --- */
@@ -137,7 +137,7 @@ trap_none_sprung(const char *when)
 
 /* --- the databases --- */
 
-/* Where public stands in the path of every session there: as by default, or before pg_catalog. */
+/* The search path of every session there: public is at its default place, or before pg_catalog. */
 const char *const trap_paths[TRAP_PATHS] = {"\"$user\", public", "public, pg_catalog"};
 
 void

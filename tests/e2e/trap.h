@@ -1,8 +1,8 @@
 /*
- * A database in which somebody without any right has put traps into schema public: functions,
- * operators, types and relations of every name that our SQL uses (tests/sql/trap.sql), each of
- * argument types that would be the better match somewhere. A trap writes a line to the server's log
- * and raises QTRAP.
+ * A database in which a role without rights has put traps into schema public: functions, operators,
+ * types and relations with every name that our SQL uses (tests/sql/trap.sql). The types of their
+ * arguments are chosen so that PostgreSQL would prefer the trap somewhere. A trap writes a line to
+ * the server's log and raises QTRAP.
  */
 #ifndef TESTS_E2E_TRAP_H
 #define TESTS_E2E_TRAP_H
@@ -14,17 +14,18 @@
 int trap_setup(void **state);
 int trap_teardown(void **state);
 
-/* Where public stands in the path of every session there: as by default, or before pg_catalog. */
+/* The two search paths of the sessions: public in its default place, or before pg_catalog. */
 enum { TRAP_PATHS = 2 };
 extern const char *const trap_paths[TRAP_PATHS];
-/* A fresh database of that name whose sessions have this path; the one before goes. */
+/* Makes a fresh database of this name, whose sessions have this path, and drops the one before. */
 void trap_enter(const char *name, const char *path);
 /* The same with the queue, its users app, ops and look, and traps for its own types. */
 void trap_install(const char *path);
 PGconn *trap_db(void);       /* the superuser in it, in a path of its own */
 const char *trap_name(void); /* the database's */
 
-/* What traps have told the log since the last look; NULL = none. The caller frees. */
+/* The lines that traps have written to the log since the last call; NULL = none. The caller frees.
+ */
 char *trap_sprung(void);
 void trap_none_sprung(const char *when);
 

@@ -14,8 +14,8 @@
 
 enum { BEAT_MS = 10, LATE_MS = 200, DEADLINE_MS = 60000 };
 
-/* How long this process has waited for a processor, in all: on a busy machine that makes a
- * heartbeat late, and is no fault of the loop. 0 where the system does not tell. */
+/* Returns how long this process has waited for a processor, in all: on a busy machine such waits
+ * delay a heartbeat, and are no fault of the loop. 0 if the system does not report the time. */
 static int64_t
 starved_ms(void)
 {

@@ -1,6 +1,6 @@
 /*
  * What the tests of the connection share: a loop with a heartbeat, and replies copied out of the
- * callback. The heartbeat is how "nothing waits" is proved: it must never be late.
+ * callback. The heartbeat proves that no call blocks the loop: it must never be late.
  */
 #ifndef TESTS_FAULT_DB_FIXTURE_H
 #define TESTS_FAULT_DB_FIXTURE_H
@@ -14,10 +14,10 @@
 struct fixture {
     struct loop *loop;
     int64_t beat_ms, starved_ms; /* of the last heartbeat */
-    int64_t worst_ms; /* how late the latest one was, without what the machine was busy */
+    int64_t worst_ms; /* the longest delay, without the time in which the machine was busy */
 };
 
-/* What a reply said. */
+/* The content of a reply. */
 struct heard {
     bool done;
     int count; /* replies: must be 1 */
@@ -30,7 +30,7 @@ struct heard {
 
 int db_setup(void **state);
 int db_teardown(void **state);
-/* The same, and fails when the loop stood still; for tests that don't block by themselves. */
+/* As db_teardown, but fails if the loop was blocked; for tests that do not block it themselves. */
 int db_teardown_prompt(void **state);
 
 /* A reply function: ctx is a struct heard. */

@@ -53,7 +53,8 @@ pass_on(int to, const char *data, ssize_t n)
     return true;
 }
 
-/* "a!b": a is said, and b is not. */
+/* Returns true if the bytes match the word. "a!b" matches if the bytes contain a and not b. A '*'
+ * at the beginning is ignored. */
 static bool
 says(const char *data, ssize_t n, const char *word)
 {
@@ -65,7 +66,8 @@ says(const char *data, ssize_t n, const char *word)
            !(not &&memmem(data, (size_t)n, not, strlen(not )));
 }
 
-/* Passes bytes between the two; *is_due is cleared when the answer of the word was swallowed. */
+/* Passes bytes between client and server. After it has dropped the answer to the word, *is_due is
+ * cleared, unless the word begins with '*'. */
 static void
 serve(int client, int server, const char *word, bool *is_due, relay_change *change)
 {
@@ -116,7 +118,8 @@ struct line {
     ssize_t n[ON_THE_WAY + 1]; /* 0 = nothing, -1 = the end */
 };
 
-/* Takes in what this step has room for, hands on what came in `late` steps ago; false = the end. */
+/* Reads as much as this step has room for, and passes on what was read `late` steps ago. Returns
+ * false at the end. */
 static bool
 move_on(struct line *l, int step, int late, size_t most)
 {
@@ -192,8 +195,8 @@ start(struct relay *r, const char *word, relay_change *change)
     close(listener);
 }
 
-/* Small packets and little room for them, as on a slow line: the kernel's buffers would take all of
- * a call at once, and the sender would see no byte move for long. */
+/* The slow line has small packets and small buffers. Otherwise the kernel's buffers would take all
+ * bytes of a call at once, and the sender would see no progress for long. */
 void
 relay_start_slow(struct relay *r, int bytes_per_s, int latency_ms)
 {

@@ -16,20 +16,22 @@ struct relay {
     pid_t pid;
 };
 
-/* word: once a statement with it has been carried out, the connection breaks in front of the
- * answer, once. "a!b": with a and without b. "*a": each time. NULL = never. */
+/* word: after the server has run a statement with this word, the connection breaks before the
+ * answer; this happens once. "a!b": a statement with a and without b. "*a": every time. NULL =
+ * never. */
 void relay_start(struct relay *r, const char *word);
-/* Everything that the server says to a connection goes through `change`, in the process of that
- * connection: it appends to out what the program hears instead. */
+/* Passes all bytes from the server through `change`, in the process of the connection. `change`
+ * appends to out the bytes that the program receives instead. */
 typedef void relay_change(struct buf *out, const char *data, size_t n);
 void relay_start_changing(struct relay *r, relay_change *change);
-/* Over TCP, and that many bytes a second go through in each direction, each so much later (2 s at
- * most): a slow line. */
+/* A slow line over TCP: this number of bytes per second in each direction, each delayed by this
+ * time (2 s at most). */
 void relay_start_slow(struct relay *r, int bytes_per_s, int latency_ms);
 void relay_stop(struct relay *r);
-/* What is connected now hears nothing any more, and no end either; new connections go through. */
+/* The present connections receive nothing more, not even the end of the connection. New connections
+ * work. */
 void relay_silence(const struct relay *r);
-/* What is connected now is cut off. */
+/* Breaks the present connections. */
 void relay_break(const struct relay *r);
 
 #endif

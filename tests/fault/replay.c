@@ -153,7 +153,7 @@ judge_answer(struct events *all, const struct event *a, const struct event *b)
         tell(all, "two ends of one claim", a, b);
 }
 
-/* Whether it has ended for good: a requeue makes a new job of it. */
+/* Returns true if the job has ended for good: a requeue makes a new job of it. */
 static bool
 is_end(const struct event *e)
 {

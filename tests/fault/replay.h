@@ -1,13 +1,14 @@
 /*
- * Replays a file of events of the soak (soak.h: "order") and tells which of them can't have
- * happened in that order. An event has the time before its call and the time after its answer: what
- * it did, it did in between. So an event is before another if its answer came before the other's
- * call; of two that overlap nothing is known. The rules are those of tests/model/lease.pml, for the
- * jobs of one queue: claimed before it is pushed      a claim before the commit of the push one
- * number, two claims           a job comes back with a new number (seq): each is claimed once
+ * Reads a file of events of the soak (soak.h: "order") and reports the events that can't have
+ * happened in that order. An event has the time before its call and the time after its answer, and
+ * takes place between the two. So one event is before another if its answer came before the other's
+ * call; if two events overlap, their order is not known. The rules are those of
+ * tests/model/lease.pml, for the jobs of one queue:
+ *   claimed before it is pushed      a claim before the commit of the push
+ *   one number, two claims           a job comes back with a new number (seq): each is claimed once
  *   numbers run backwards            a claim before the claim of a lower number
- *   answer of nobody's claim         an answer that was accepted, but not after the claim of its
- * token answer of an older claim         accepted after the job was claimed with a higher number
+ *   answer of nobody's claim         an answer was accepted, but not after the claim of its token
+ *   answer of an older claim         accepted after the job was claimed with a higher number
  *   two ends of one claim            two accepted answers of one number
  *   goes on after its end            claimed, or an answer accepted, after it was done or cancelled
  */

@@ -130,7 +130,7 @@ choose(struct soak *s, enum kind from, enum kind to)
 static void
 hurt(const struct actor *a, int signo)
 {
-    if (a->pid > 0) /* 0 would be all of us */
+    if (a->pid > 0) /* kill() with 0 would signal this whole process group */
         kill(a->pid, signo);
 }
 

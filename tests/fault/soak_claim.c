@@ -221,7 +221,7 @@ answer_all(struct claimer *c)
     return false;
 }
 
-/* Keeps some tokens, and tries one of them long after. */
+/* Keeps some tokens, and sends an answer with one of them long afterwards. */
 static void
 try_old_tokens(struct claimer *c)
 {

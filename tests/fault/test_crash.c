@@ -82,7 +82,7 @@ start_all(struct proc *workers, const char *dsn)
                       names[i]);
 }
 
-/* Both have all their slots full of commands that wait, and hold leases for them. */
+/* All slots of both are full of commands that wait, and both hold leases for these commands. */
 static void
 wait_until_full(PGconn *conn)
 {

@@ -357,8 +357,7 @@ test_freeing(void **state)
 
 /* --- faults --- */
 
-/* The waits before a new attempt, as they were planned: how long they really took is the
- * machine's. */
+/* The planned waits before each new attempt. The real waits depend on the machine. */
 struct waits {
     struct db *db;
     int n;
@@ -401,7 +400,7 @@ test_terminated_backend(void **state)
     until(f, &h.done);
     assert_int_equal(h.err.kind, ERR_CONN);
     assert_string_equal(h.err.sqlstate, "57P01");
-    assert_false(h.in_doubt); /* its own statement failed: nothing was committed */
+    assert_false(h.in_doubt); /* the statement itself failed: nothing was committed */
     get(f, db, "select 2", &h);
     assert_string_equal(h.text, "2");
     assert_int_equal(db_last_error(db)->kind, ERR_NONE);

@@ -48,7 +48,7 @@ silent_listener(int *port)
     return fd;
 }
 
-/* How often somebody came since the last look. */
+/* Returns the number of new connections since the last call. */
 static int
 connections_to(int listener)
 {
@@ -152,7 +152,7 @@ environment_and_service(void **state)
     setenv("PGSERVICE", "mine", 1);
     struct db *db = db_new(f->loop, &(struct db_options){.dbname = "postgres"});
     get(f, db, "select current_database()", &h);
-    assert_string_equal(h.text, "postgres"); /* -d wins */
+    assert_string_equal(h.text, "postgres"); /* option -d has priority */
     snprintf(text, sizeof text, "localhost:%d", server.port);
     assert_string_equal(db_host(db), text);
     db_free(db);
@@ -208,14 +208,14 @@ large_both_ways(void **state)
                          list[] = {s, s, s};
     struct err e = {0};
     db_ask(db, &(struct db_call){.stmts = list, .n = 3}, -1, hear, &h);
-    free(big); /* it was copied */
+    free(big); /* the connection has its own copy */
     assert_true(loop_until(f->loop, &h.done, clock_ms() + DEADLINE_MS, &e));
     assert_string_equal(h.err.text, "");
     assert_int_equal(h.len, SIZE);
     db_free(db);
 }
 
-/* Whatever state the connection is in, its end answers what waits, and nothing comes later. */
+/* In every state of the connection db_free() answers the open calls, and no answer comes later. */
 static void
 freed_in_each_state(void **state)
 {
@@ -244,8 +244,8 @@ freed_in_each_state(void **state)
     }
 }
 
-/* A call gives up when its own time is over, not with the next attempt: that is told by how many
- * attempts there were, the third of which comes after 600 ms at the earliest. */
+/* A call gives up when its own time is over, and does not wait for the next attempt. The number of
+ * attempts proves this: the third one comes after 600 ms at the earliest. */
 static void
 waiting_has_an_end(void **state)
 {

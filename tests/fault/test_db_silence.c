@@ -69,7 +69,8 @@ long_work_is_cancelled_unless_allowed(void **state)
     db_free(db);
 }
 
-/* The same silence: too long for a small call, not for one that the server has much to read of. */
+/* The server is silent for the same time. This is too long for a small call, and not too long for a
+ * call that sends the server many bytes. */
 static void
 a_large_call_may_take_longer(void **state)
 {

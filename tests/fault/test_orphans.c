@@ -115,7 +115,8 @@ a_killed_worker_leaves_nobody(void **state)
     ends_soon(both[1]);
 }
 
-/* What a terminal or a supervisor sends to all that belong to a worker; the command is spared. */
+/* Sends the signals that a terminal or a supervisor sends to all processes of a worker, except the
+ * command. */
 static void
 disturb_others(pid_t worker, pid_t command)
 {
@@ -134,7 +135,7 @@ disturb_others(pid_t worker, pid_t command)
     assert_int_equal(others, 1);
 }
 
-/* Who was asked to end, and is killed while it waits for its command. */
+/* The worker was asked to end, and is killed while it waits for its command. */
 static void
 nor_one_that_was_interrupted_before(void **state)
 {

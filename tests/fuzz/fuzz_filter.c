@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-/* {"a","b\"c"}: quotes closed, nothing outside of them but commas. */
+/* Checks a literal like {"a","b\"c"}: quotes are closed, with only commas between them. */
 static void
 check_list(const char *s)
 {

@@ -15,7 +15,7 @@ is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* The next byte that is not white space outside of strings. */
+/* Returns the next byte, without the white space outside of strings. */
 static int
 next(const struct buf *b, size_t *at, bool *in_string)
 {

@@ -44,7 +44,7 @@ check_cells(const char *s, size_t len, enum text_mode mode, bool ascii)
         assert(cells == text_width(s, len, mode));
 }
 
-/* Nothing may hide: each character that comes out can be seen, or is a mark on one that can. */
+/* Each character of the output can be seen, or is a mark on a visible one: nothing may hide. */
 static void
 check_shown(const char *s, size_t len, enum text_mode mode)
 {

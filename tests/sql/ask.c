@@ -5,7 +5,7 @@
 
 #include "model/base/mem.h"
 
-/* The first ends what hangs: how long a statement takes follows the machine. */
+/* HANG_MS ends a statement that hangs. It is long because a slow machine needs more time. */
 enum { HANG_MS = 60000, LOCK_MS = 500 };
 
 struct adapter *
@@ -46,7 +46,7 @@ ask_begin(PGconn *conn, const struct adapter *a, bool read_only)
         pg_run(conn, "set local timezone = '%s'", call.timezone);
 }
 
-/* The statement, without its parameters; their values. */
+/* Returns the statement without the values of its parameters; the values go to `values`. */
 static struct db_stmt
 bind(const struct adapter *a, enum section_id s, const struct params *p,
      const char *values[ADAPTER_PARAMS])

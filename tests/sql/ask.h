@@ -1,7 +1,7 @@
 /*
- * A section asked as the console asks it: in a transaction with the settings of
- * model/db/db_pipeline.c and those of the adapter, its values as text without types. What is done
- * with the answer, and how the transaction ends, is the caller's.
+ * Asks a section as the console does: in a transaction with the settings of model/db/db_pipeline.c
+ * and of the adapter, with values as text without types. The caller handles the answer and ends the
+ * transaction.
  */
 #ifndef TESTS_SQL_ASK_H
 #define TESTS_SQL_ASK_H
@@ -17,7 +17,7 @@ struct adapter *ask_adapter(const char *name, const char *schema);
 /* "param=value" up to NULL. */
 void ask_words(struct params *p, va_list words);
 void ask_begin(PGconn *conn, const struct adapter *a, bool read_only);
-/* before: stands before the statement ("explain ", ""). */
+/* before: the text in front of the statement ("explain ", ""). */
 PGresult *ask_send(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p,
                    const char *before);
 /* Begins it without waiting for the answer, for races of two sessions; PQgetResult() collects it.

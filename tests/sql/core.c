@@ -259,9 +259,10 @@ core_new(const char *database)
     return core_join(database);
 }
 
-/* A step that has just cut waits a little before it cuts again: here it need not. Nor does it look
- * at everything again, as who takes over, because this machine took three seconds for it: a test
- * that wants that says that the scheduler's word ended long ago. */
+/* After a cut, a step waits a little before it cuts again. A test does not need that wait. The
+ * scheduler also looks at every queue again when it takes over, and a slow machine (three seconds
+ * without a step) must not cause that by chance. A test that wants a takeover sets the scheduler's
+ * `until` to a time long ago. */
 static void
 unpace(PGconn *conn)
 {

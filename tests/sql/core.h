@@ -9,8 +9,8 @@
  *   t.done / t.fail / t.back (node, names)     the outcomes, in order
  *   t.answers(node, lease, version, seq)       all four answers by raw token: "lost lost lost lost"
  *   t.picture()                a digest of all that an answer could change
- *   t.step()                   one step of the scheduler "test"; what it did as "cut promoted
- * stolen" t.truth()                  what the books say wrongly; empty when all is right
+ *   t.step()                   one step of the scheduler "test"; returns "cut promoted stolen"
+ *   t.truth()                  the errors in the counters; empty = all is right
  *
  * The scripts are read from sql/core below SRCDIR: point that at a copy to see whether a test
  * notices a broken rule.
@@ -31,11 +31,11 @@ PGconn *core_join(const char *database);
 
 /* Steps of the scheduler "test" until one has nothing more to do; at most 100. */
 void core_settle(PGconn *conn);
-/* The next step does what is done once a second (steal, marks). */
+/* Makes the next step do the work that is done once a second (steal, marks). */
 void core_second(PGconn *conn);
 /* The next step also folds the counters, as it does each ten seconds (groups, chunks, sweep). */
 void core_ten_seconds(PGconn *conn);
-/* All leases of the node expire now. */
+/* Makes all leases of the node expire now. */
 void core_expire(PGconn *conn, const char *node);
 /* `act` is sent in c while d holds an uncommitted act on the same jobs and e is the next in line
  * for the scheduler's lock; d commits, a step of e cuts what it may, and act, which got the lock
@@ -44,7 +44,8 @@ void core_act_under_lock(PGconn *c, PGconn *d, PGconn *e, PGconn *f, const char 
 /* Compares the counters and the leases with the jobs themselves; fails with the difference. */
 void core_check(PGconn *conn);
 
-/* By chance: the node gives back what it holds, loses it, fails it or completes it. */
+/* At random, the node gives back the jobs that it holds, loses them, fails them or completes them.
+ */
 void core_answer_any(PGconn *conn, const char *node);
 
 /* n processes, each with a session of its own, do work(session, 0 to n - 1) at once; waits for all.

@@ -10,7 +10,7 @@ enum { KEPT = 16 };
 static char *kept[KEPT];
 static int next_kept;
 
-/* Text that lives for a while. */
+/* Keeps a text until KEPT later calls. */
 static const char *
 keep(struct buf *b)
 {
@@ -55,7 +55,7 @@ by_id(const void *a, const void *b)
     return n != m ? (n < m ? -1 : 1) : strcmp(one, two);
 }
 
-/* "id state" a row, sorted; the error's code. */
+/* Returns the rows as "id state", sorted, or the code of the error. */
 static const char *
 told(const PGresult *res)
 {

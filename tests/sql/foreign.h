@@ -23,15 +23,16 @@ void foreign_close(struct foreign *q);
 /* A new session to its database. */
 PGconn *foreign_join(const struct foreign *q);
 
-/* What an act answered: "1 ready, 2 ready" in the order of the ids, "" for nothing, "!23505" for an
- * error. Kept like text of pg_dsn. */
+/* Runs an act and returns its answer: "1 ready, 2 ready" in the order of the ids, "" for no row,
+ * "!23505" for an error. The text is valid like that of pg_dsn. */
 const char *foreign_act(struct foreign *q, enum section_id s, ...) __attribute__((sentinel));
 /* The same, rolled back. */
 const char *foreign_try(struct foreign *q, enum section_id s, ...) __attribute__((sentinel));
 /* One section on another session, in the transaction that is open there (or in its own). */
 const char *foreign_on(struct foreign *q, PGconn *conn, enum section_id s, ...)
     __attribute__((sentinel));
-/* What a watching section answers, as the watcher reads it: read only, it must decode. */
+/* The answer of a section that only reads, asked as the watcher does: in a read-only transaction.
+ * The test fails if the answer does not decode. */
 PGresult *foreign_look(struct foreign *q, enum section_id s, ...) __attribute__((sentinel));
 /* The column of the row whose first column is key; "NULL", "" where there is no such row. */
 const char *foreign_cell(PGresult *res, const char *key, const char *column);

@@ -28,8 +28,8 @@ bool install_try(struct fixture *f, const char *dsn, struct install_options o);
 /* The text of install_print, run by psql with these words ("-1"); gives its exit code. What psql
  * said is in f->said. */
 int install_by_psql(struct fixture *f, const char *words, struct install_options o, int from);
-/* What the schema holds, as pg_dump -s shows it, without what is not of the schema; the caller
- * frees. */
+/* The content of the schema, as pg_dump -s shows it, without the lines about other objects; the
+ * caller frees. */
 char *install_dump(const struct fixture *f, const char *schema);
 
 #endif

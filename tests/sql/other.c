@@ -10,7 +10,7 @@
 
 enum { KEPT = 16 };
 
-/* Text that lives until 16 later calls. */
+/* Keeps a text until 16 later calls. */
 static const char *
 keep(struct buf *b)
 {
@@ -71,7 +71,7 @@ change(const PGresult *res, int row)
     return b.data;
 }
 
-/* Sorted: the order in which a statement changes rows means nothing. */
+/* The rows are sorted, because the order in which a statement changes rows means nothing. */
 static const char *
 changes(const PGresult *res)
 {
@@ -90,7 +90,7 @@ changes(const PGresult *res)
     return keep(&all);
 }
 
-/* What the act answered; its transaction ends. Frees res. */
+/* Returns the answer of the act, and ends its transaction. Frees res. */
 static const char *
 end_act(struct other *f, PGresult *res)
 {
@@ -172,7 +172,7 @@ other_look(struct other *f, enum section_id s, const char *column, ...)
     return keep(&b);
 }
 
-/* All ids, by pages of so many rows, looking at n rows in one search (0 = as many as there are). */
+/* All ids, in pages of `page` rows. One search looks at n rows (0 = at all rows). */
 static char *
 walk(struct other *f, struct params *p, int page, int n)
 {

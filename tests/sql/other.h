@@ -21,8 +21,8 @@ void other_close(struct other *f);
 /* Runs an act in a transaction of its own: "1 ready, 5 running (why), 7 - (why)" in the order of
  * ids; an id that does not come back was refused. "!23505" = the SQLSTATE of an error. */
 const char *other_act(struct other *f, enum section_id s, ...) __attribute__((sentinel));
-/* The same, where the act has to wait for a lock of the watcher's: "commit" and what else then is
- * run by the watcher when it waits. */
+/* As other_act, for an act that must wait for a lock of the watcher. While the act waits, the
+ * watcher runs `then` ("commit", perhaps with more statements). */
 const char *other_act_waits(struct other *f, const char *then, enum section_id s, ...)
     __attribute__((sentinel));
 /* Read only: a column of every row, blanks between, "-" for null. */
@@ -52,8 +52,8 @@ const char *other_heard(struct other *f);
 #define expect_look(f, expected, ...) \
     assert_string_equal(other_look(f, __VA_ARGS__, NULL), expected)
 #define expect_row(f, expected, ...) assert_string_equal(pg_value((f)->conn, __VA_ARGS__), expected)
-/* Every way through the list, by pages and searches of different sizes, finds these ids in this
- * order. */
+/* Fails unless every way through the list, by pages and searches of different sizes, finds these
+ * ids in this order. */
 #define expect_walk(f, expected, ...) other_expect_walk(f, expected, __VA_ARGS__, NULL)
 void other_expect_walk(struct other *f, const char *expected, ...) __attribute__((sentinel));
 

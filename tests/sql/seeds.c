@@ -7,7 +7,7 @@
 #include "model/base/mem.h"
 #include "tests/sql/ask.h"
 
-/* %1$s is what comes with the call: a number, a node, an id; %2$s a token. */
+/* %1$s is the argument of the call: a number, a node or an id. %2$s is a token. */
 struct seed {
     const char *adapter, *empty, *push, *schedule, *claim, *done, *fail, *expire;
 };

@@ -24,7 +24,7 @@ const char *seed_id(const char *claim);
 /* The worker's answer: it is done, it failed for good. */
 void seed_done(PGconn *conn, const char *adapter, const char *claim);
 void seed_fail(PGconn *conn, const char *adapter, const char *claim);
-/* Every lease that is out ends now. */
+/* Makes every lease expire now. */
 void seed_expire(PGconn *conn, const char *adapter);
 
 /* A section of the adapter with values by name, the last name is PARAM_TOTAL; the rows as

@@ -85,7 +85,7 @@ complain(struct victim *v, enum section_id s, const char *how, const char *what)
     v->wrong++;
 }
 
-/* As the console asks it, tried only. True with the reply. */
+/* Runs a section as the console does, and undoes its changes. Returns true with the reply. */
 static bool
 ask(struct victim *v, enum section_id s, const struct params *p, struct db_reply *reply,
     struct err *e)
@@ -131,7 +131,8 @@ is_there(const struct victim *v, const char *id)
     return there;
 }
 
-/* What can't be changed must be no error. rows: how many may come back changed. */
+/* A job that can't be changed must cause no error. Without may_change, only a job that exists may
+ * be reported as changed. */
 static void
 act(struct victim *v, enum section_id s, const struct params *p, const char *how, bool may_change)
 {
@@ -200,7 +201,7 @@ set_ids(struct params *p, const struct victim *v, bool real)
         params_set_list(p, PARAM_IDS, wrong_ids, (int)(sizeof wrong_ids / sizeof *wrong_ids));
 }
 
-/* All parameters, each with something that fits its type and nothing else. */
+/* Sets all parameters. Each value fits the type of its parameter, and nothing else. */
 static void
 set_all(struct params *p, bool odd)
 {
@@ -283,7 +284,7 @@ look_at_each(struct victim *v, int round)
     db_reply_done(&reply);
 }
 
-/* Page by page through all that is listed, a row a page: each once, and an end. */
+/* Reads the whole list in pages of one row: each job comes once, and the list ends. */
 static void
 page_through(struct victim *v, int round, const char *states)
 {

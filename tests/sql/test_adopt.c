@@ -159,7 +159,7 @@ check_jobs(const struct place *p)
     check(p, "[1]", "select payload::text from queues.queue where id = job(5)");
     check(p, "Ünter \"x\" {queue}", "select queue from queues.queue where id = job(4)");
     check(p, "completed", "select state from queues.history where id = job(9)");
-    /* what stood in work_queue goes first, then by age */
+    /* jobs of the old work_queue come first, then the others by age */
     check(p, "1 7 2 4 3",
           "select string_agg(right(id::text, 1), ' ' order by seq) from queues.queue where state = "
           "'ready'");
@@ -180,7 +180,8 @@ check_leases(const struct place *p)
           "from queues.work_queue where lock_key = 'node-a'");
 }
 
-/* The queue goes on: the expired lease is stolen, the live one isn't, its holder may answer. */
+/* The queue works: the expired lease is stolen, the live lease is not, and its holder may answer.
+ */
 static void
 check_life(const struct place *p)
 {
@@ -229,7 +230,7 @@ every_job_and_lease_is_kept(void **state)
     PQfinish(p.conn);
 }
 
-/* What the programs of the old queue do now ends in an error, none of it in silence. */
+/* Every call of an old queue's program now ends in an error. No call fails silently. */
 static void
 old_programs_fail_cleanly(void **state)
 {
@@ -314,13 +315,13 @@ a_failure_changes_nothing(void **state)
     pg_run(other, "begin; select * from queues.queue for update");
     SAYS(&p, "--adopt", 3, "select * from queues.queue for update"); /* an old program at work */
     pg_run(other, "rollback");
-    /* fails when all has been moved: there is a job of that id already */
+    /* fails at the end, when all is moved, because a job of that id is there already */
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install --schema q", p.dsn), 0);
     pg_run(other, "insert into q.queue (id, queue) values (job(4), 'x')");
     SAYS(&p, "--schema q --adopt --adopt-from queues", 5, "duplicate key");
     check(&p, "9 2 4", untouched);
     check(&p, "1", "select count(*) from q.queue");
-    /* into a queue that lives already */
+    /* into a queue that is in use already */
     pg_run(other, "delete from queues.queue where id = job(4)");
     SAYS(&p, "--schema q --adopt --adopt-from queues", 0,
          "adopted: 7 jobs, 1 finished ones to history, 2 leases");
@@ -360,8 +361,8 @@ a_hundred_thousand_jobs(void **state)
     PQfinish(p.conn);
 }
 
-/* wal_level minimal: what the sequences gave within the transaction that made them is not given
- * again. */
+/* With wal_level minimal: a number that a sequence gave in the transaction that made the sequence
+ * is not given again after a crash. */
 static void
 a_crash_repeats_no_number(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What is right for an argument of that name; others get what is right for their type. */
+/* The right values by name of the argument. Other arguments get the right value for their type. */
 static const char plain[] =
     "create table t.plain (name text, value text);"
     "insert into t.plain values"
@@ -94,7 +94,7 @@ static const char calls[] =
     "   from f where f.oid = o.oid and (f.n <= o.needs or f.n = o.n)) || ')' as sql"
     " from f o join t.odd v on v.type = o.type order by o.proname, o.oid, o.n, v.value";
 
-/* Five jobs that node n holds: a call may answer for them. */
+/* Node n holds five jobs, so that a call may answer for them. */
 static void
 hold(PGconn *c)
 {
@@ -106,7 +106,7 @@ hold(PGconn *c)
               " from claim('n', 5, '1 h', array['other'])");
 }
 
-/* Another queue's job goes through. */
+/* A job of another queue is pushed, claimed and completed. */
 static void
 goes_on(PGconn *c, const char *after)
 {
@@ -124,9 +124,10 @@ goes_on(PGconn *c, const char *after)
         fail_msg("%s: an honest job is not handed out", after);
 }
 
-/* A refusal is the caller's; these would be the server's or ours. And it is a sentence of ours, not
- * what the server says of a value that fits nowhere: that names no parameter and no range. What is
- * no JSON is told in the server's words, for they name the place in it. */
+/* A refusal must blame the caller: the codes in `wrong` would blame the server or this schema. Its
+ * text must be the schema's own, because the server's message for a value out of range names
+ * neither the parameter nor the range. Only for invalid JSON the server's message is right, because
+ * it names the place in the JSON. */
 static void
 check_refusal(const char *sql, const PGresult *r)
 {

@@ -1,6 +1,6 @@
 /*
- * Concurrency keys: of the unfinished jobs with one key no more than max_per_key are handed out,
- * keys take turns, and no blocked job is forgotten, whoever crashes, retries or commits late.
+ * Concurrency keys: at most max_per_key of the unfinished jobs with one key are handed out, and
+ * keys take turns. No blocked job is forgotten after a crash, a retry or a late commit.
  */
 #include "tests/sql/core.h"
 
@@ -99,7 +99,7 @@ failures_and_crashes(void **state)
     PQfinish(c);
 }
 
-/* Found again after a failover, after a late commit, and one that was for later. */
+/* Every blocked job is found: after a failover, after a late commit, and one that was delayed. */
 static void
 none_is_forgotten(void **state)
 {
@@ -129,8 +129,8 @@ none_is_forgotten(void **state)
     PQfinish(c);
 }
 
-/* A ready job that nobody has claimed makes room for a more urgent one of its key, wherever it
- * stands: cut or not; one that runs does not, nor one that somebody is just claiming. */
+/* A ready job that nobody has claimed gives its key to a more urgent job, whether it is cut or not.
+ * A running job does not, nor does a job that a session is just claiming. */
 static void
 the_urgent_one_takes_the_key(void **state)
 {
@@ -179,7 +179,7 @@ the_urgent_one_takes_the_key(void **state)
 
     pg_run(c, "select t.one('s', 'k', 'low', 9), t.one('s', 'j', 'other', 9)");
     core_settle(c);
-    pg_run(a, "begin; select t.claim('m', 9, null, '{s}')"); /* somebody is just claiming them */
+    pg_run(a, "begin; select t.claim('m', 9, null, '{s}')"); /* a session is claiming them */
     pg_run(c, "select t.one('s', 'k', 'high', 0)");
     core_settle(c);
     expect(c, "high", "select t.names('blocked', 's')");
@@ -193,7 +193,8 @@ the_urgent_one_takes_the_key(void **state)
     PQfinish(c);
 }
 
-/* Several of a key at a time, and a queue with a rate: the token of the one is the other's. */
+/* Two jobs of a key may run at a time. In a queue with a rate, an urgent job gets the token of the
+ * job that it displaces. */
 static void
 urgent_ones_of_several(void **state)
 {
@@ -210,7 +211,7 @@ urgent_ones_of_several(void **state)
     pg_run(c, "insert into queue (queue, concurrency_key, payload, priority)"
               " select 'q', 'k', json_build_object('name', n), p from (values ('d', 1), ('e', 7),"
               " ('f', 8)) v (n, p)");
-    core_settle(c); /* d for b; e is no more urgent than a */
+    core_settle(c); /* d displaces b; e is no more urgent than a */
     expect(c, "e,b,f,c", "select t.names('blocked', 'q')");
     expect(c, "d,a", "select t.claim('n', 9)");
     pg_run(c, "insert into queue (queue, concurrency_key, payload, priority) values ('r', 'k',"

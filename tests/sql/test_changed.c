@@ -25,11 +25,11 @@ struct trial {
     PGconn *conn;
     struct loop *loop;
     struct db *db;
-    char *digest; /* the query for it */
+    char *digest; /* the query that computes it */
     int acts, changed, bad;
 };
 
-/* One number for all rows of all tables, in whatever order they stand. */
+/* Computes one number from all rows of all tables. The order of the rows does not matter. */
 static char *
 digest_query(PGconn *conn)
 {
@@ -42,7 +42,7 @@ digest_query(PGconn *conn)
         "and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'"));
 }
 
-/* What an act answered as changed: rows with a state. -1 = the statement failed. */
+/* The number of jobs that an act reports as changed: the rows with a state. -1 = the act failed. */
 static int
 count_changed(PGresult *res)
 {
@@ -85,7 +85,7 @@ act_twice(struct trial *t, enum section_id s, const struct params *p, const char
     pg_run(t->conn, "rollback");
 }
 
-/* With each value that the act may take beside its target. */
+/* Runs the act with each value that it may take in addition to its target. */
 static void
 act_with_values(struct trial *t, enum section_id s, struct params *p, const char *target)
 {
@@ -164,7 +164,8 @@ act_on_jobs(struct trial *t, enum section_id s)
         act_on_all(t, s, PARAM_IDS, SEC_JOBS, states[i]);
 }
 
-/* Ends sessions, or tells another program, which changes the row later. */
+/* True for an act that ends a session, has a `dry` note, or signals a program that changes the row
+ * later. */
 static bool
 acts_elsewhere(const struct trial *t, enum section_id s)
 {
@@ -200,7 +201,7 @@ check_acts(struct trial *t)
     }
 }
 
-/* How many acts report what they did not change. */
+/* The number of acts that report a job as changed and did not change that job. */
 static int
 check_adapter(const char *name)
 {
@@ -253,7 +254,7 @@ time_of(struct trial *t, const char *id)
     return ms;
 }
 
-/* As the console and the verb do it. How many jobs were reported as changed. */
+/* Runs the act as the console and the verb do. Returns how many jobs were reported as changed. */
 static int
 give_time(struct trial *t, const char *id, int64_t by_ms, int64_t at_ms)
 {
@@ -298,7 +299,8 @@ one_that_waits(struct trial *t)
     return id;
 }
 
-/* Changed, and its time is between these; a job that is ready may have none. */
+/* The job must be reported as changed, and its time must be in this range. A ready job may have no
+ * time. */
 static void
 expect_time(struct trial *t, const char *id, int64_t by_ms, int64_t at_ms, int64_t from_ms,
             int64_t until_ms)

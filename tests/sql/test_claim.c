@@ -27,7 +27,7 @@ exactly_n_in_order(void **state)
     PQfinish(c);
 }
 
-/* Parts of a lease live and die on their own. */
+/* Each part of a split lease expires and ends on its own. */
 static void
 split_parts_are_leases(void **state)
 {
@@ -66,8 +66,8 @@ urgent_first(void **state)
               "t.push('q', 'b1', 1)");
     core_settle(c);
     expect(c, "a0,b1,c5,d5,e9", "select t.claim('n', 9)");
-    /* one that comes later overtakes what has not been cut yet, and where more than a tenth of a
-     * second of work stands free, this too */
+    /* A job that comes later overtakes the jobs that are not cut yet. If the free leases hold more
+     * than a tenth of a second of work, the job overtakes them, too. */
     pg_run(c, "select t.many('q', 'x', 200)");
     core_settle(c);
     int64_t ahead =
@@ -99,7 +99,7 @@ only_these_queues(void **state)
     PQfinish(c);
 }
 
-/* Two sessions at once: the second takes other jobs, whatever becomes of the first. */
+/* Two sessions claim at once: the second takes other jobs, whether the first commits or not. */
 static void
 two_claims_at_once(void **state)
 {
@@ -126,7 +126,7 @@ two_claims_at_once(void **state)
     PQfinish(c);
 }
 
-/* A claim works in any isolation level, in a transaction that goes on or is given up. */
+/* A claim works in any isolation level, whether its transaction goes on or is rolled back. */
 static void
 in_the_callers_transaction(void **state)
 {
@@ -162,7 +162,7 @@ in_the_callers_transaction(void **state)
     PQfinish(c);
 }
 
-/* Where nobody schedules, a claim makes the step itself. */
+/* If no scheduler lives, a claim makes the step itself. */
 static void
 without_a_scheduler(void **state)
 {
@@ -179,7 +179,7 @@ without_a_scheduler(void **state)
     pg_run(c, "select schedule('other')");
     expect(c, "d", "select t.claim('n', 5)");
     pg_run(c, "select t.push('q', 'e')");
-    expect(c, "", "select t.claim('n', 5)"); /* the scheduler lives: its affair */
+    expect(c, "", "select t.claim('n', 5)"); /* the scheduler is alive and will do it */
     pg_run(c, "update scheduler set until = now() where term > 0");
     expect(c, "e", "select t.claim('n', 5)");
     core_check(c);
@@ -226,7 +226,7 @@ strange_claims(void **state)
     PQfinish(c);
 }
 
-/* How long a claim holds: what the worker says, else the job, else the queue, else a minute. */
+/* How long a lease lasts: the worker's value, else the job's, else the queue's, else a minute. */
 static void
 lease_times(void **state)
 {

@@ -1,7 +1,7 @@
 /*
- * Time: a clock that is set back puts nothing off, what has expired is told by the clock and not by
- * the start of a transaction, days are made ahead, dead nodes forgotten. A clock can't be set here:
- * instead all that the books have noted is moved ahead, which is the same seen from the other side.
+ * Time. A clock that is set back delays nothing. The clock decides what has expired, not the start
+ * of a transaction. The partitions of coming days are made ahead, and dead nodes are forgotten. A
+ * test can't set the clock: it moves all stored times ahead, which has the same effect.
  */
 #include "tests/sql/core.h"
 
@@ -49,7 +49,8 @@ a_clock_set_back_puts_nothing_off(void **state)
     PQfinish(c);
 }
 
-/* Pushed while the clock was a year ahead: the job waited for no time at all, and is done once. */
+/* The job was pushed while the clock was a year ahead: its waiting time is 0, and it is done once.
+ */
 static void
 what_was_pushed_ahead_is_completed(void **state)
 {
@@ -75,7 +76,7 @@ what_was_pushed_ahead_is_completed(void **state)
     PQfinish(c);
 }
 
-/* The scheduler that was there has gone, and its word reaches an hour ahead. */
+/* The last scheduler has gone, and its `until` is an hour ahead of the clock. */
 static void
 a_word_from_ahead_is_none(void **state)
 {
@@ -101,7 +102,7 @@ wait_for_due(PGconn *c)
     pg_wait(c, "select clock_timestamp() > max(run_after) from queue", "t", 5000);
 }
 
-/* A waiting job that is due before the mark of what has been promoted, but not yet. */
+/* A waiting job has a time before the mark of the last promotion, and is not due yet. */
 static void
 no_waiting_job_falls_behind_the_mark(void **state)
 {
@@ -127,7 +128,7 @@ no_waiting_job_falls_behind_the_mark(void **state)
     PQfinish(c);
 }
 
-/* A claim whose transaction began in time, and that comes to its jobs when one has expired. */
+/* The claim's transaction begins before a job expires. The claim looks at the job after that. */
 static void
 expired_is_what_the_clock_says(void **state)
 {
@@ -207,8 +208,8 @@ dead_nodes_are_forgotten(void **state)
     PQfinish(c);
 }
 
-/* Summing ten thousand queues and priorities takes its time: so it is done less often; by a step
- * two seconds later, if nobody has done it beside. */
+/* Folding ten thousand queues and priorities takes long, so it happens less often. A step folds two
+ * seconds later than that, if nobody else has folded. */
 static void
 a_long_fold_is_a_rare_one(void **state)
 {
@@ -277,7 +278,7 @@ an_answer_is_of_its_own_time(void **state)
     PQfinish(c);
 }
 
-/* Folds that were written while the clock was a year ahead are no rates, and do not stay. */
+/* Folds that were written while the clock was a year ahead give no rates, and are deleted. */
 static void
 folds_from_ahead_go(void **state)
 {

@@ -89,7 +89,7 @@ what_claim_says(void **state)
     PQfinish(c);
 }
 
-/* Who has lost its lease is told so, changes nothing, and gets its next jobs all the same. */
+/* A worker that has lost its lease is told so, changes nothing, and still gets its next jobs. */
 static void
 lost_and_yet_claims(void **state)
 {
@@ -143,7 +143,7 @@ duplicates_and_strangers(void **state)
     PQfinish(c);
 }
 
-/* An error leaves all as it was: the answer too. */
+/* An error undoes everything, also the answer. */
 static void
 an_error_changes_nothing(void **state)
 {
@@ -198,7 +198,8 @@ beside_a_steal(void **state)
     PQfinish(c);
 }
 
-/* Two answer and claim at once: the second takes other jobs, whatever becomes of the first. */
+/* Two sessions answer and claim at once: the second takes other jobs, whether the first commits or
+ * not. */
 static void
 two_at_once(void **state)
 {

@@ -240,7 +240,7 @@ errors_name_the_field(void **state)
     expect(conn, "QT007 there is no time zone \"Mars/Base\": name one like Europe/Berlin or UTC",
            "select t.why($$select cron_zone('Mars/Base')$$)");
     expect(conn, "QT007",
-           "select left(t.why($$select cron_zone('CET')$$), 5)"); /* would be without summer time */
+           "select left(t.why($$select cron_zone('CET')$$), 5)"); /* has no summer time */
     expect(conn, "QT007", "select left(t.why($$select cron_zone('XYZ-3')$$), 5)");
     expect(conn, "Europe/Berlin UTC",
            "select cron_zone('europe/berlin') || ' ' || cron_zone('utc')");

@@ -138,7 +138,8 @@ all_kinds_in_one_step(void **state)
     PQfinish(c);
 }
 
-/* Jobs between which others of the queue stand, in leases of their own: each is looked for. */
+/* Other jobs, in leases of their own, lie between two jobs of one lease: each of the two is looked
+ * for. */
 static void
 among_others_jobs(void **state)
 {
@@ -155,8 +156,8 @@ among_others_jobs(void **state)
     PQfinish(c);
 }
 
-/* Where claims start moves on with each look, not only with each cut: with a snapshot held
- * somewhere, each finished lease behind it is one more that every claim would have to step over. */
+/* The start of claims moves on with each look, not only with each cut. While a snapshot is held,
+ * every claim would have to pass one more dead lease for each lease that is finished. */
 static void
 claims_start_where_free_ones_do(void **state)
 {
@@ -179,7 +180,8 @@ claims_start_where_free_ones_do(void **state)
     PQfinish(c);
 }
 
-/* A lease that somebody frees by hand, behind where claims start, is found within a second. */
+/* Somebody frees a lease by hand, before the place where claims start: a claim finds it within a
+ * second. */
 static void
 freed_by_hand(void **state)
 {

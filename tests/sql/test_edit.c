@@ -248,7 +248,7 @@ only_operators_may(void **state)
     PQfinish(c);
 }
 
-/* As undo_decides_under_the_lock in test_undo.c. */
+/* The same as undo_decides_under_the_lock in test_undo.c, with an edit. */
 static void
 an_edit_decides_under_the_lock(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Jobs whose time is over end as cancelled, with the error "expired", wherever they wait; what runs
- * and what failed is left alone.
+ * Jobs whose time is over end as cancelled, with the error "expired", wherever they wait. Running
+ * and failed jobs are left alone.
  */
 #include "tests/sql/core.h"
 
@@ -46,19 +46,19 @@ wherever_they_wait(void **state)
     expect(c, "done,done", "select t.done('m', 'key,free2')");
     core_settle(c);
     expect(c, "next", "select t.claim('m', 9)");
-    expect(c, "done", "select t.done('n', 'run')"); /* it ran when its time was over */
+    expect(c, "done", "select t.done('n', 'run')"); /* it was running when its time was over */
     expect(c, "fail", "select t.names('failed')");
     pg_run(
         c,
         "select requeue(gen_random_uuid(), 1, array(select id from queue where state = 'failed'))");
     core_settle(c);
-    expect(c, "fail", "select t.claim('m', 9)"); /* somebody wants it now */
+    expect(c, "fail", "select t.claim('m', 9)"); /* an operator wants it now */
     expect(c, "5", "select sum(cancelled) from overview()");
     core_check(c);
     PQfinish(c);
 }
 
-/* A lease of which a claim has just taken hold is not waited for. */
+/* A claim has just taken a lease: the step does not wait for it. */
 static void
 nobody_is_waited_for(void **state)
 {
@@ -80,7 +80,7 @@ nobody_is_waited_for(void **state)
     PQfinish(c);
 }
 
-/* Thousands go in batches, each step one; those that run do not stand in the way of the others. */
+/* Thousands of jobs expire in batches, one batch a step. Running jobs do not delay the others. */
 static void
 in_batches(void **state)
 {
@@ -105,7 +105,7 @@ in_batches(void **state)
     PQfinish(c);
 }
 
-/* Over between the look and the hand-out of a worker that waits: a trigger stands for the time. */
+/* A waiting worker has seen the job, and its time ends before the hand-out: a trigger ends it. */
 static void
 over_while_it_is_handed_out(void **state)
 {

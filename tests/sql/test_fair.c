@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Claims and finishes n jobs; how many of the queue. */
+/* Claims and finishes n jobs. Returns how many of them were of the queue. */
 static int64_t
 work_off(PGconn *c, int n, const char *queue)
 {
@@ -43,7 +43,7 @@ a_trickle_beside_a_mountain(void **state)
     PQfinish(c);
 }
 
-/* Ten at once: none waits for the others' second job. */
+/* Ten queues get jobs at once: no queue waits for the second job of another one. */
 static void
 ten_queues_alternate(void **state)
 {
@@ -72,8 +72,9 @@ ten_queues_alternate(void **state)
     PQfinish(c);
 }
 
-/* How much the scheduler keeps ready. By itself that follows how fast jobs are claimed, and goes
- * down from second to second: here it must not depend on how busy the machine is. */
+/* Sets how many jobs the scheduler keeps ready. Without that the number follows how fast jobs are
+ * claimed, and goes down from second to second. In these tests it must not depend on how busy the
+ * machine is. */
 static void
 keep_ready(PGconn *c, int n)
 {
@@ -139,7 +140,7 @@ weights_of_three(void **state)
     }
 }
 
-/* Workers that serve some queues only leave the others' leases standing: that starves nobody. */
+/* Workers that serve some queues only do not take the leases of others: that starves no queue. */
 static void
 an_unserved_queue_stops_nobody(void **state)
 {
@@ -158,8 +159,9 @@ an_unserved_queue_stops_nobody(void **state)
     PQfinish(c);
 }
 
-/* Leases are small where weights differ, to share out well: not where they are equal, and not where
- * some node works some queues only, as what others leave standing counts as shared out, too. */
+/* Leases are small if weights differ, because small leases share out better. They are not small if
+ * the weights are equal, or if some node works some queues only: jobs that such a node leaves count
+ * as shared out, too. */
 static void
 small_leases_where_weights_differ(void **state)
 {
@@ -192,8 +194,9 @@ small_leases_where_weights_differ(void **state)
     PQfinish(c);
 }
 
-/* What is kept ready is what a new job of another queue waits behind: it follows how fast jobs are
- * claimed, and has a bound where it runs out again and again. want = how much it was. */
+/* A new job of another queue waits behind the jobs that are kept ready. Their number follows how
+ * fast jobs are claimed, and has a bound even if it is too small again and again. want = the number
+ * before. */
 static void
 little_is_kept_ready(void **state)
 {
@@ -211,7 +214,7 @@ little_is_kept_ready(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof stories / sizeof *stories; i++) {
         int64_t want = -1;
-        /* it goes by the time since the last cut: where the machine stood still between, again */
+        /* the number depends on the time since the last cut: after a pause of the machine, again */
         for (int tries = 0; tries < 100 && (want < stories[i].least || want > stories[i].most);
              tries++)
             want = pg_int(
@@ -255,9 +258,9 @@ leases_follow_the_weights(void **state)
     PQfinish(c);
 }
 
-/* Sixty slow jobs stand cut, one runs. An urgent job of their queue and one of a queue with nothing
- * to do are the next two; so is another's while that one runs, but the second of a queue of which
- * one waits in front stays at the end. */
+/* Sixty slow jobs are cut, one runs. An urgent job of their queue and a job of a queue with nothing
+ * to do are the next two. While these run, a job of a third queue comes next, too. The second job
+ * of a queue that has one in front stays at the end. */
 static void
 urgent_means_now(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Who has lost its lease changes nothing: every answer with a wrong or an old token, after every
- * way in which a lease can end (rule 2 of the design, decisions 7 and 9).
+ * A worker that has lost its lease changes nothing. Every answer is sent with a wrong or an old
+ * token, after every way in which a lease can end (rule 2 of the design, decisions 7 and 9).
  */
 #include "tests/sql/core.h"
 
@@ -96,7 +96,7 @@ stolen_then_late(void **state)
     expect(c, "t", "select p = t.picture() from t.before");
     expect(c, "done,done", "select t.done('new', 'a,b')");
     expect(c, "a completed,b completed", "select t.finished()");
-    /* each lost try stands in the books */
+    /* the history has a row for each lost attempt */
     expect(c, "3",
            "select count(*) from attempt where outcome = 'lost' and node = 'slow' and number = 1");
     expect(c, "1", "select tries from queue");
@@ -172,7 +172,7 @@ answers_one_by_one(void **state)
     PQfinish(c);
 }
 
-/* A job that somebody deletes while it runs is gone, and its neighbours are not. */
+/* A job that somebody deletes while it runs is gone. The other jobs of its lease are not. */
 static void
 deleted_while_running(void **state)
 {
@@ -195,7 +195,7 @@ deleted_while_running(void **state)
     PQfinish(c);
 }
 
-/* Arrays as hostile or careless callers send them. */
+/* Arrays as a hostile or careless caller may send them. */
 static void
 careless_arrays(void **state)
 {
@@ -240,7 +240,7 @@ careless_arrays(void **state)
     PQfinish(c);
 }
 
-/* No seq, no answer for a job. */
+/* Without a seq there is no answer for a job. */
 static void
 careless_seqs(void **state)
 {

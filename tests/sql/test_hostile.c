@@ -67,8 +67,8 @@ times_without_end(void **state)
     PQfinish(c);
 }
 
-/* Slots say how many jobs are kept ready: neither one node nor many of them can make a step fail.
- */
+/* The slots of the nodes decide how many jobs are kept ready: neither one node nor many of them can
+ * make a step fail. */
 static void
 slots_without_bound(void **state)
 {
@@ -94,7 +94,7 @@ slots_without_bound(void **state)
     PQfinish(c);
 }
 
-/* What a worker or an operator may say as a number or a time is refused where it is said. */
+/* The call that takes a number or a time from a worker or an operator refuses a wrong one. */
 static void
 numbers_without_bound(void **state)
 {
@@ -127,8 +127,8 @@ numbers_without_bound(void **state)
     PQfinish(c);
 }
 
-/* A schedule whose missed runs all follow is months behind: later than an int of milliseconds
- * tells. */
+/* A schedule that runs all its missed times is 60 days behind: an int can't hold so many
+ * milliseconds. */
 static void
 a_schedule_far_behind(void **state)
 {
@@ -180,7 +180,7 @@ tries_without_end(void **state)
     PQfinish(c);
 }
 
-/* An act on what is not there answers so, as its neighbours do. */
+/* An act on a schedule that does not exist answers "not found", as the other acts do. */
 static void
 schedule_that_is_not(void **state)
 {

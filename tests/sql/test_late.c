@@ -53,7 +53,7 @@ late_but_at_once(void **state)
     PQfinish(c);
 }
 
-/* The late range is full of jobs that stand in leases: free ones and claimed ones. None twice. */
+/* The late range is full of jobs in leases, free ones and claimed ones: no job is cut twice. */
 static void
 late_among_leased(void **state)
 {
@@ -80,8 +80,7 @@ late_among_leased(void **state)
     PQfinish(c);
 }
 
-/* Between the jobs of a lease stand others that came later: neither a claim nor an answer takes
- * them along. */
+/* Later jobs lie between the jobs of a lease: neither a claim nor an answer takes them along. */
 static void
 late_between_leased(void **state)
 {

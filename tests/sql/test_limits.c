@@ -1,6 +1,6 @@
 /*
- * Concurrency limits hold exactly, pauses at once, also with many workers and whatever ends a lease
- * (rule 5, decision 12).
+ * Concurrency limits hold exactly, and pauses hold at once: with many workers, too, and however a
+ * lease ends (rule 5, decision 12).
  */
 #include "tests/sql/core.h"
 
@@ -69,7 +69,7 @@ limits_change(void **state)
     pg_run(c, "select t.push('q', 'a,b,c,d,e,f')");
     core_settle(c);
     expect(c, "a,b,c,d", "select t.claim('n', 4)");
-    set_queue(c, "q", "{\"max_running\": 2}"); /* four run: none more until two are done */
+    set_queue(c, "q", "{\"max_running\": 2}"); /* none starts until fewer than 2 run */
     core_settle(c);
     expect(c, "", "select t.claim('n', 9)");
     expect(c, "done,done", "select t.done('n', 'a,b')");
@@ -133,7 +133,7 @@ pause_is_at_once(void **state)
     PQfinish(c);
 }
 
-/* Pushed, failed and put off while the queue was paused: nothing is forgotten. */
+/* Jobs are pushed, fail and are delayed while their queue is paused: none is forgotten. */
 static void
 nothing_is_lost_in_a_pause(void **state)
 {

@@ -56,7 +56,7 @@ every_delta_counts_once(void **state)
     pg_run(a, "commit");
     roll(c);
     const char *all = pg_value(c, sums, "t.counts");
-    assert_true(strlen(all) > 11); /* no zeros only */
+    assert_true(strlen(all) > 11); /* not only zeros */
     expect(c, all, sums, "minute");
     pg_run(c, "select keep_books(), keep_books()");
     fold(c);
@@ -103,7 +103,7 @@ two_at_once(void **state)
     pg_run(a, "rollback"); /* its process died */
     expect(c, "0", "select count(*) from minute");
     pg_run(c, "reset lock_timeout; select t.push('q', 'd')");
-    fold(c); /* what nobody rolled up the next kept fold does, before it sweeps */
+    fold(c); /* the next fold that is kept rolls up the rest before it deletes deltas */
     expect(c, "3", "select pushed from minute");
     expect(c, "t",
            "select bool_and(rolled = (fold < (select max(fold) from fold))) from fold where"
@@ -166,7 +166,7 @@ histograms(void **state)
     PQfinish(c);
 }
 
-/* A delta stands in the minute of its own time, or in the oldest that is kept. */
+/* A delta belongs to the minute of its own time, or to the oldest minute that is kept. */
 static void
 its_own_minute(void **state)
 {
@@ -219,8 +219,8 @@ steps_know_the_backlog(void **state)
     PQfinish(c);
 }
 
-/* A time without a row is one that nobody knows: before the oldest minute, and while deltas wait
- * for a scheduler. */
+/* If the numbers of a time are not known, the time has no row: before the oldest minute, and while
+ * deltas wait for a scheduler. */
 static void
 what_is_not_known_has_no_row(void **state)
 {

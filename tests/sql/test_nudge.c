@@ -10,7 +10,7 @@
 
 #define ACT(n) "'00000000-0000-7000-8000-0000000000" #n "'"
 
-/* The idle worker: asks until it waits, unwoken. */
+/* The idle worker: asks until it waits, and nobody has woken it. */
 static PGconn *
 idle(const char *database)
 {
@@ -76,7 +76,8 @@ acts_wake_who_waits(void **state)
     }
 }
 
-/* Anybody may take an advisory lock, and guess its number: no function may wait for one. */
+/* Anybody can guess the number of an advisory lock and take the lock: no function may wait for one.
+ */
 static void
 no_function_waits_for_an_advisory_lock(void **state)
 {
@@ -86,7 +87,7 @@ no_function_waits_for_an_advisory_lock(void **state)
     expect(c, "",
            "select coalesce(string_agg(proname, ','), '') from pg_proc where pronamespace ="
            " 'queues'::regnamespace and prosrc ~ 'pg_advisory_(xact_)?lock' and proname <>"
-           " 'act_begin'"); /* its number comes of a uuid that nobody guesses */
+           " 'act_begin'"); /* nobody can guess its uuid */
     PQfinish(c);
 }
 

@@ -1,9 +1,10 @@
 /*
- * The order of locks (sql/core/00_schema.sql): each statement that takes locks against each other
- * one, in both orders. The first is held open; the second begins, and is done or waits; then the
- * first commits or rolls back. Whatever the second found: no deadlock, the counters are those of
- * the jobs, each job stands in one place, and every job that is ready is handed out. And while a
- * worker's transaction stays open nobody who meets it keeps the scheduler from its steps.
+ * The order of locks (sql/core/00_schema.sql): each statement that takes locks runs against each
+ * other one, in both orders. The first statement's transaction is held open. The second statement
+ * begins, and is done or waits. Then the first transaction commits or rolls back. In every case
+ * there is no deadlock, the counters are those of the jobs, each job is in one place, and every job
+ * that is ready is handed out. While a worker's transaction stays open, no session that waits for
+ * it keeps the scheduler from its steps.
  */
 #include "tests/sql/core.h"
 
@@ -102,7 +103,8 @@ struct field {
     int k;
 };
 
-/* Begins the statement in the second session, and waits until it is done, or waits for somebody. */
+/* Begins the statement in the second session. Returns when the statement is done or waits for a
+ * lock. */
 static void
 begin_second(const struct field *f, const char *sql)
 {
@@ -119,9 +121,9 @@ begin_second(const struct field *f, const char *sql)
 static bool
 may_say(const struct one *second, const char *code)
 {
-    if (!strcmp(code, "55P03")) /* it would have had to wait */
+    if (!strcmp(code, "55P03")) /* it gives up instead of waiting */
         return !strcmp(second->name, "pause") || !strcmp(second->name, "set queue");
-    if (!strcmp(code, "40001")) /* what comes back has met a push of its key */
+    if (!strcmp(code, "40001")) /* a job that returns meets a push of its key */
         return !strcmp(second->name, "undo of cancel");
     return !*code;
 }
@@ -182,8 +184,8 @@ the_first_rolls_back(void **state)
 
 /* --- the steps of the order, as pg_locks shows them ------------------------------------------- */
 
-/* Nobody who has a lock on one of these tables, other than for reading, waits now: whoever does so
- * for a moment (lock_timeout) has given up by then. */
+/* While the second session waits, it has no lock on these tables, except for reading. A session
+ * that waits for a moment only (lock_timeout) has given up by then. */
 static void
 waits_without(const struct field *f, const char *tables)
 {
@@ -197,7 +199,7 @@ waits_without(const struct field *f, const char *tables)
     pg_wait(f->watch, ask, "t", WAIT_MS);
 }
 
-/* The first session holds what `hold` locks; each statement that comes then, and waits for it, has
+/* The first session holds the locks of `hold`. Each statement that comes then waits for it, and has
  * no lock on `tables` yet. */
 static void
 none_waits_with(struct field *f, const char *hold, const char *tables)
@@ -217,7 +219,8 @@ none_waits_with(struct field *f, const char *hold, const char *tables)
     }
 }
 
-/* An act that is asked for twice at once: the second waits for the first with nothing locked. */
+/* Two sessions send the same act at once: the second waits for the first, and holds no table lock.
+ */
 static void
 an_act_waits_with_nothing(struct field *f)
 {

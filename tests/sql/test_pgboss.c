@@ -136,7 +136,8 @@ few_are_in_order(void **state)
                 "ids={rare:00000000-0000-4000-9000-000000100001}");
 }
 
-/* A table's number may be larger than an int's largest: its places are places all the same. */
+/* The table's oid in a cursor may be larger than the largest int: the cursor still finds its place.
+ */
 static void
 any_table_goes_on(void **state)
 {
@@ -178,7 +179,8 @@ sum(enum section_id section, const char *column)
     return n;
 }
 
-/* Reckoned from a part, and said so, where the engine has not counted; else as it has. */
+/* If the engine has not counted, the counts are estimated from a part, and marked so. Else the
+ * engine's own counts are shown. */
 static void
 counts_are_reckoned(void **state)
 {
@@ -193,7 +195,8 @@ counts_are_reckoned(void **state)
     assert_int_equal(sum(SEC_COUNTS, "failed"), 14 * 7);
 }
 
-/* Whoever waits for a completed job is told by the engine a little later, and reads it for that. */
+/* The purge leaves a completed job that another job waits for: the engine notifies the other job a
+ * little later, and needs the completed one for that. */
 static void
 who_is_waited_for_stays(void **state)
 {

@@ -80,7 +80,7 @@ pgmq_acts_by_its_functions(void **state)
                "clock_timestamp()) + "
                "(select count(*) from pgmq.q_mails where msg_id = 2 and vt <= clock_timestamp())");
     expect_act(&f, "orders:4 ready", SEC_RESCUE, "ids={orders:4}");
-    /* only what a reader has: neither ready ones nor those that wait for their first time */
+    /* only messages that a reader has: no ready ones, and none that wait for their first time */
     expect_act(&f, "", SEC_EXTEND, "ids={orders:1,orders:3,orders:6,orders:101,orders:99}",
                "by=1 hour");
     expect_row(&f, "2",

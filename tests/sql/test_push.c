@@ -433,7 +433,8 @@ each_push_may_expire(void **state)
     PQfinish(c);
 }
 
-/* Whoever waits holds the lock alone; a push that can't share it says so, others say nothing. */
+/* A worker that waits holds its lock alone. A push that can't share the lock notifies, other pushes
+ * do not. */
 static void
 a_push_wakes_who_waits(void **state)
 {

@@ -1,7 +1,6 @@
 /*
- * A push that becomes part of a prepared transaction (two-phase commit): no such transaction may
- * have notified, so a session or a role can say that its pushes wake nobody. What it pushed is
- * found by the look that whoever waits takes each second.
+ * A prepared transaction (two-phase commit) must not have notified, so a session or a role can say
+ * that its pushes wake nobody. A waiting worker looks once a second, and finds such a push then.
  */
 #include "tests/sql/core.h"
 
@@ -41,7 +40,7 @@ a_push_is_prepared_while_a_worker_waits(void **state)
            "begin; select t.push('q', 'b'), push_many(null, '{q}', payloads => '{\"{\\\"name\\\": "
            "\\\"c\\\"}\"}'); prepare transaction 'quiet'");
     assert_string_equal(claim_or_wait(worker, 0),
-                        "waits"); /* one that stays keeps nobody from waiting */
+                        "waits"); /* one that stays prepared keeps no worker from waiting */
     pg_run(c, "commit prepared 'quiet'");
     assert_string_equal(claim_or_wait(worker, 0), "b");
     assert_string_equal(claim_or_wait(worker, 0), "c");
@@ -50,7 +49,7 @@ a_push_is_prepared_while_a_worker_waits(void **state)
     PQfinish(c);
 }
 
-/* Quiet is who says so: everybody else's push still wakes. */
+/* Only a session that asks for it is quiet: every other session's push still wakes a worker. */
 static void
 who_does_not_say_so_wakes(void **state)
 {

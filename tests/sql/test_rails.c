@@ -164,7 +164,7 @@ good_job_discards_and_deletes(void **state)
                "ids={" ID(01) "," ID(04) "," ID(05) "," ID(12) "}", "n=-7");
     const char *before = pg_value(f.conn, "select 'before=' || now() - interval '90 min'");
     expect_look(&f, "1", SEC_PURGE_PREVIEW, "n", before);
-    pg_run(f.watcher, "begin"); /* what somebody else changes stays */
+    pg_run(f.watcher, "begin"); /* a job that another session has locked stays */
     pg_run(f.watcher, "select from good_jobs where id = '" ID(12) "' for update");
     expect_act(&f, "", SEC_PURGE, before, "limit=10");
     pg_run(f.watcher, "rollback");
@@ -412,7 +412,7 @@ solid_queue_does_not_wait_for_a_claim_that_ends(void **state)
     other_close(&f);
 }
 
-/* A process that registered, and took the job, after the act began is unknown to what it sees. */
+/* A process registers and takes the job after the act began: the act's snapshot shows neither. */
 static void
 good_job_knows_who_took_a_job_meanwhile(void **state)
 {

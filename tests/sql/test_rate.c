@@ -47,7 +47,7 @@ a_burst_then_one_by_one(void **state)
     pg_run(c, "select t.pass('10 min')");
     core_settle(c);
     expect(c, "d", "select t.claim('n', 9)");
-    pg_run(c, "select t.pass('1 day')"); /* more than a burst is never saved */
+    pg_run(c, "select t.pass('1 day')"); /* no more tokens than a burst are saved */
     core_settle(c);
     expect(c, "e,f,g", "select t.claim('n', 9)");
     core_settle(c);
@@ -56,7 +56,8 @@ a_burst_then_one_by_one(void **state)
     PQfinish(c);
 }
 
-/* What stands free for long is claimed at once some time: then the bucket is empty. */
+/* Free jobs may all be claimed at once: so the bucket is empty when they have been free for long.
+ */
 static void
 what_stands_free_is_reserved(void **state)
 {
@@ -163,7 +164,7 @@ the_scheduler_comes_in_time(void **state)
     int64_t tick = pg_int(c, "select max(tick) from tick");
     pg_run(c, "select schedule('test')");
     pg_run(c, "select schedule('test')");
-    assert_int_equal(pg_int(c, "select max(tick) from tick"), tick); /* nor writing */
+    assert_int_equal(pg_int(c, "select max(tick) from tick"), tick); /* and no writing */
     PQfinish(c);
 }
 
@@ -204,9 +205,9 @@ one_of_eight(PGconn *conn, int i)
     }
 }
 
-/* For three seconds, and until there were a second's starts. A claim happens between its `started`
- * and when it was `seen`. For each pair of a first and a last start: all that began after the one
- * and were seen before the other are within the bound. */
+/* Eight workers claim for three seconds, and until a second's number of jobs has started. A claim
+ * happens between its `started` and its `seen`. For each pair of a first and a last start: the jobs
+ * that began after the first and were seen before the last are within the bound. */
 static void
 eight_workers(void **state)
 {

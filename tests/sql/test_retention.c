@@ -1,6 +1,6 @@
 /*
- * What is finished goes when its queue's time is up, by itself: whole days by dropping their
- * partitions, queues that keep less by batches, and nothing that somebody is reading (decision 16).
+ * Finished jobs are deleted when their queue's time is up: whole days by dropping their partitions,
+ * shorter times in batches. A job that somebody is reading is not deleted (decision 16).
  */
 #include "tests/sql/core.h"
 

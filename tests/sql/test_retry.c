@@ -67,7 +67,8 @@ back_off_is_spread(void **state)
     PQfinish(c);
 }
 
-/* However often it failed and whatever the queue says, a failure can be told. */
+/* A worker can report a failure however often the job has failed, whatever the queue's settings
+ * are. */
 static void
 back_off_without_end(void **state)
 {

@@ -160,7 +160,7 @@ pkgsite_priorities(void **state)
 
 /* --- PostQueue -------------------------------------------------------------------------------- */
 
-/* Four attempts; requeue gives one more, or all of them. */
+/* A job has four attempts. A requeue gives one more, or all of them. */
 static void
 postqueue_attempts(void **state)
 {
@@ -348,8 +348,8 @@ work_queue_steals(void **state)
     }
 }
 
-/* RUNNING and handed to nobody: requeue makes it whole. What the scheduler has in its hands is left
- * alone. */
+/* A job that is RUNNING without a lease: requeue makes it whole. Jobs that the scheduler is working
+ * on are left alone. */
 static void
 work_queue_orphans(void **state)
 {
@@ -617,7 +617,7 @@ static const char *const names[] = {
     "seed_piechut", "seed_teti",           "seed_blabosoft",        "pgqueue_lib"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* No table of many rows is read in order, but for the first of them. */
+/* A large table is scanned in order only directly below a Limit, or with a `cost` note. */
 static void
 check_plan(PGconn *c, const char *adapter, enum section_id s, const struct params *p,
            const char *table)
@@ -643,7 +643,7 @@ check_plan(PGconn *c, const char *adapter, enum section_id s, const struct param
     adapter_free(a);
 }
 
-/* Where only so many are counted the number says that it is an estimate, and is near. */
+/* If only a part is counted, the number is marked as an estimate, and is near the true one. */
 static void
 check_estimate(PGconn *c, const char *adapter)
 {

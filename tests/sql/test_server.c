@@ -1,5 +1,5 @@
-/* The throwaway server of the tests itself: starts, restarts, and is gone with the one who started
- * it. */
+/* The server that the tests start for themselves: it starts, restarts, and is gone when the program
+ * that started it ends. */
 #include "tests/harness.h"
 
 #include <dirent.h>

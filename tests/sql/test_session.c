@@ -89,7 +89,7 @@ static const char *const story[] = {
 
 enum { LINES = sizeof story / sizeof *story };
 
-/* A line of the story: the value, or what the error says. */
+/* A line of the story: the value, or the text of the error. */
 static char *
 told(PGconn *c, const char *sql)
 {
@@ -147,8 +147,8 @@ the_settings_of_a_session_change_nothing(void **state)
         free(plain[i]);
 }
 
-/* Where the database's default is another isolation level: pushing, claiming, answering and
- * reading work; what needs to see what others commit meanwhile says so. */
+/* The database's default is another isolation level: pushing, claiming, answering and reading still
+ * work. A call that needs to see what others commit meanwhile refuses and says why. */
 static void
 other_isolation_levels_are_refused_or_work(void **state)
 {

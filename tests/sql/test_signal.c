@@ -121,7 +121,8 @@ a_statement_is_cancelled(void **state)
     PQfinish(c);
 }
 
-/* Shown and now are two things: nothing is ended that is not what was shown. */
+/* The console shows a session as it was, and the session may have changed since. Nothing is ended
+ * that is not as shown. */
 static void
 what_has_changed_is_left_alone(void **state)
 {
@@ -244,7 +245,7 @@ what_is_recorded_was_sent(void **state)
            "select send_signal(" ACT(1) ", 1, 'end session', %d, '{}', 'why', null) -> 0 ? 'state'",
            PQbackendPID(d));
     assert_string_equal(pg_value(d, "select 'there'"), "there");
-    /* no such process, none at all, a verb that is none */
+    /* a process that does not exist, no process, an unknown verb */
     expect(o, "pid 2147483 has ended already",
            "select send_signal(" ACT(
                2) ", 1, 'cancel query', 2147483, null, null, null) -> 0 ->> 'why'");
@@ -254,14 +255,14 @@ what_is_recorded_was_sent(void **state)
     assert_string_equal(
         pg_try(o, "select send_signal(" ACT(3) ", 1, 'requeue', 1, null, null, null)"), "QT007");
     expect(c, "0 1,0 1", "select string_agg(changed || ' ' || skipped, ',') from audit_log");
-    /* allowed: it says so, and it is so */
+    /* allowed: the answer says so, and the session ends */
     PGconn *e = pg_connect(dsn);
     expect(
         o, "told to end",
         "select send_signal(" ACT(4) ", 1, 'end session', %d, null, null, null) -> 0 ->> 'state'",
         PQbackendPID(e));
     wait_for_end(c, e);
-    /* a role that was put off has no more rights than it shows */
+    /* after SET ROLE the session has only the rights of that role */
     PGconn *s = core_join("recorded");
     pg_run(s, "set role queues_operator");
     expect(s, "f",

@@ -1,6 +1,6 @@
 /*
- * One job answered for by itself: what stands in the books then, how the lease that it stands in
- * goes on without it, and what is said where there is nothing to complete.
+ * One job is answered for by itself: the history and the counters then, how its lease goes on
+ * without it, and the answer if there is nothing to complete.
  */
 #include "tests/sql/core.h"
 
@@ -53,7 +53,8 @@ gone_is_gone(void **state)
     PQfinish(c);
 }
 
-/* Alone in its lease or not: another's name, an old version, a job of another lease. */
+/* An answer with another node's name, an old version or a job of another lease changes nothing,
+ * whether the job is alone in its lease or not. */
 static void
 no_token_no_answer(void **state)
 {
@@ -78,7 +79,7 @@ no_token_no_answer(void **state)
     PQfinish(c);
 }
 
-/* Another has it by now, or had it and is through with it. */
+/* Another node holds the job by now, or has finished it. */
 static void
 stolen(const char *db, int n, const char *names)
 {
@@ -180,7 +181,8 @@ a_result_over_the_limit_changes_nothing(void **state)
     PQfinish(c);
 }
 
-/* Beside another lease's, where each is looked at by itself. */
+/* The same answer twice and one for another lease in one call: each answer is looked at by itself.
+ */
 static void
 said_twice_is_told_twice(void **state)
 {

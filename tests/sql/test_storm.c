@@ -51,7 +51,7 @@ pusher(PGconn *conn, int i)
     pg_run(conn, "insert into t.over values (%d)", i);
 }
 
-/* Answers for what it holds and notes what the queue took for done. */
+/* Answers for the jobs that it holds, and notes which of them the queue took as done. */
 static void
 finish(PGconn *conn, const char *node)
 {

@@ -1,7 +1,7 @@
 /*
- * Anybody who may connect may take any advisory lock, those of the wait slots (48_wake) too. Then a
- * push notifies in vain or nobody can wait, and that is all: nothing hangs, nothing is refused, and
- * database health names the session.
+ * Anybody who may connect may take any advisory lock, also those of the wait slots (48_wake). Then
+ * a push notifies for nothing, or no worker can wait, and that is all. Nothing hangs or is refused,
+ * and `database health` names the session.
  */
 #include "model/base/console_sql.h"
 #include "tests/sql/core.h"
@@ -37,7 +37,7 @@ hold(PGconn *c, PGconn *s, const char *function)
         pg_run(s, "select %s(%d, %s)", function, SLOT_0 + i, oid);
 }
 
-/* Each of these waits a second at most for what it needs. */
+/* Each of these statements may wait a second at most for a lock. */
 static void
 all_goes_on(PGconn *c)
 {

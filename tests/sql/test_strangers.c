@@ -89,7 +89,8 @@ let_mallory_in(PGconn *c)
         mark);
 }
 
-/* One that may read everything in another system; on ours one for each role that it makes. */
+/* A login that may read everything in another system. On this program's own schema: one login for
+ * each role that the install makes. */
 static void
 open_logins(struct scene *s, bool native)
 {
@@ -467,7 +468,8 @@ try_login(struct scene *s, struct adapter *a, const struct trap *t, struct db *d
     return opens;
 }
 
-/* As a superuser, and as the others of this trial. What became of it, as a letter of the matrix. */
+/* Tries the trap as a superuser, and as the other logins. Returns the result as a letter of the
+ * matrix. */
 static char
 try_trap(struct scene *s, struct adapter *a, const struct trap *t, bool as_others)
 {
@@ -517,7 +519,7 @@ test_each_springs(void **state)
     PQfinish(s.conn);
 }
 
-/* What a role cannot do to tables of others: why there is no trap of that kind. */
+/* The server refuses these statements on tables of others: so there is no trap of their kind. */
 static void
 test_what_the_server_refuses(void **state)
 {

@@ -315,7 +315,7 @@ undo_of_schedules(void **state)
     "select concat_ws(' ', cron, queue, pause_reason, to_char(next_run, 'HH24:MI'), " \
     "to_char(last_run, 'HH24:MI')) from schedule"
 
-/* What others did to the schedule since, and its runs, stay as they are. */
+/* What others have changed in the schedule since then, and its runs, stay as they are. */
 static void
 undo_leaves_the_rest_of_a_schedule_alone(void **state)
 {
@@ -343,8 +343,8 @@ undo_leaves_the_rest_of_a_schedule_alone(void **state)
     PQfinish(c);
 }
 
-/* A pause waits for a set that is under way: it must find the row, or its undo takes the row for
- * one that was not there before. */
+/* A pause waits for a set that has not committed yet. The pause must find the row, or its undo
+ * would take the row for a new one. */
 static void
 a_pause_behind_a_set_can_be_undone(void **state)
 {

@@ -109,7 +109,7 @@ what_is_not_its_own_stays(void **state)
     PQfinish(p.conn);
 }
 
-/* Whatever else the server would take along, in whichever schema it is, is named before it goes. */
+/* Objects in any schema that the server would drop, too, are named before the uninstall. */
 static void
 what_hangs_on_it_is_named(void **state)
 {
@@ -239,7 +239,7 @@ the_audit_is_purged_by_its_own_verb(void **state)
     snprintf(dsn, sizeof dsn, "host=%s user=op dbname=audit", pg_host());
     says(dsn, "purge-audit --older-than 90d --yes", 3, "the audit belongs to role postgres");
     says(dsn, "purge-audit --older-than 90d --dry-run", 0, ": 1, with 1 batches");
-    PGconn *op = pg_connect(dsn); /* what he did he can't erase */
+    PGconn *op = pg_connect(dsn); /* an operator can't erase the audit */
     assert_string_equal(pg_try(op, "select * from queues.purge_audit(gen_random_uuid(), 1, now() -"
                                    " interval '2 days')"),
                         "42501");

@@ -329,7 +329,7 @@ on_input(void *ctx, short revents)
         ;
 }
 
-/* A cancel request comes on a connection of its own, while the other one lives. */
+/* The client sends a cancel request on a second connection. The first connection stays open. */
 static void
 take_cancel(struct fake *f, int fd)
 {
@@ -365,7 +365,7 @@ on_connection(void *ctx, short revents)
     (void)revents;
     assert_true(fd >= 0);
     if (f->fd >= 0 && poll(&old, 1, 0) == 1)
-        hang_up(f); /* the client has left, we have not seen it yet */
+        hang_up(f); /* the client has closed this connection, we have not seen that yet */
     if (f->fd >= 0) {
         take_cancel(f, fd);
         return;

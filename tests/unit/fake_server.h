@@ -35,7 +35,8 @@ struct fake {
     int sip_timer;
     int connections, syncs, cancels;
     char password[50];                    /* as the client sent it */
-    const char *good_password;            /* others are refused; NULL = none is */
+    const char *good_password;            /* any other password is rejected; NULL = all are
+                                             accepted */
     struct buf queries;                   /* texts of Parse messages, a line each */
     void (*on_cancel)(struct fake *fake); /* NULL = nothing happens */
     bool holds_cancel; /* a cancel request stays unanswered until fake_let_cancel */
@@ -48,8 +49,8 @@ void fake_free(struct fake *f);
 const char *fake_dsn(const struct fake *f);
 /* Forgets greeting and answers; the greeting is a good one again. */
 void fake_reset(struct fake *f);
-/* Appends an empty answer to be filled; answers are used in order, then Syncs are met by silence.
- */
+/* Appends an empty answer for the caller to fill. Answers are used in order; a Sync after the last
+ * one gets no answer. */
 struct fake_answer *fake_next(struct fake *f);
 /* Sends bytes now. */
 void fake_send(struct fake *f, const struct buf *bytes);

@@ -1,6 +1,6 @@
 /*
- * Adapters: the built-in ones are whole, bad files are refused with their place, parameters stand
- * in the order that the file names them.
+ * Adapters: the built-in adapters are complete, errors of bad files name the place, and parameters
+ * are in the order that the file names.
  */
 #include "model/base/console_sql.h"
 #include "tests/harness.h"
@@ -125,7 +125,8 @@ test_bad_files(void **state)
             "file.sql:15: purge needs a section purge_preview");
 }
 
-/* What a file has not, with its reason; a section of a longer name is another one. */
+/* An adapter file can say what it lacks, and why. The reason is for the section of exactly that
+ * name. */
 static void
 test_lacks(void **state)
 {
@@ -149,7 +150,7 @@ test_lacks(void **state)
     adapter_free(a);
 }
 
-/* Where in the file the server found what it complains about. */
+/* An error position of the server is turned into a line of the file. */
 static void
 test_lines(void **state)
 {
@@ -170,9 +171,9 @@ test_lines(void **state)
     static const struct {
         int position, line;
     } at[] = {
-        {0,  13}, /* none: where the section begins */
+        {0,  13}, /* no position: the line where the section begins */
         {1,  17},
-        {11, 17}, /* the quote after two characters of six bytes */
+        {11, 17}, /* the quote after two characters that have six bytes */
         {12, 17}, /* the new line belongs to its line */
         {13, 18},
         {45, 18},
@@ -187,7 +188,7 @@ test_lines(void **state)
     adapter_free(a);
 }
 
-/* The states of the console in the engine's words, as one more parameter. */
+/* The parameter raw_states holds the console's states in the words of the other queue system. */
 static void
 test_raw_states(void **state)
 {
@@ -297,7 +298,7 @@ test_settings_of_a_call(void **state)
     assert_true(adapter_use(a, "My \"Q\"", &e));
     adapter_settings(a, false, &call);
     assert_string_equal(call.timezone, "UTC");
-    assert_null(call.search_path); /* what only reads is not led by it */
+    assert_null(call.search_path); /* a call that only reads needs no search_path */
     adapter_settings(a, true, &call);
     assert_string_equal(call.timezone, "UTC");
     assert_string_equal(call.search_path, "\"My \"\"Q\"\"\", public");
@@ -306,7 +307,7 @@ test_settings_of_a_call(void **state)
 
 /* --- the choice ------------------------------------------------------------------------------ */
 
-/* What a DETECT answers: schemas, ended by NULL. */
+/* The answer of a DETECT statement: a list of schemas that ends with NULL. */
 static struct result *
 schemas(const char *const *list)
 {
@@ -318,7 +319,7 @@ schemas(const char *const *list)
     return r;
 }
 
-/* All is the login's own; in a schema "evil..." it is mallory's. */
+/* The login owns everything, except that mallory owns a schema whose name begins with "evil". */
 static struct result *
 owner(const char *schema)
 {
@@ -347,7 +348,7 @@ struct answer {
     const char *const *schemas;
 };
 
-/* As if the database had these. */
+/* Chooses an adapter as if the DETECT statements had these answers. */
 static bool
 choose(struct adapter *a, const struct answer *answers, const char *wish, struct err *e)
 {
@@ -435,10 +436,10 @@ test_choice(void **state)
     is_chosen(a, "minion", "public");
     assert_true(adapter_is_clear(a, "public", "app", &e));
     assert_true(adapter_serial(a) > serial);
-    assert_non_null(strstr(sql, "\"queues\".")); /* what was bound stays */
+    assert_non_null(strstr(sql, "\"queues\".")); /* SQL that was bound before stays */
     assert_true(choose(a, both, NULL, &e));
     is_chosen(a, "native", "a");
-    assert_false(adapter_is_clear(a, NULL, "app", &e)); /* not where it usually is */
+    assert_false(adapter_is_clear(a, NULL, "app", &e)); /* the schema is not the usual one */
     assert_true(choose(a, foreign, NULL, &e));
     assert_false(adapter_is_clear(a, NULL, "app", &e));
     assert_int_equal(e.kind, ERR_USAGE);
@@ -460,7 +461,7 @@ test_choice(void **state)
     adapter_free(a);
 }
 
-/* What belongs to a stranger is never chosen by itself, but it is named. */
+/* A system that belongs to a stranger is never chosen automatically, but the error names it. */
 static void
 test_strangers(void **state)
 {
@@ -482,11 +483,11 @@ test_strangers(void **state)
     assert_non_null(
         strstr(e.text, "native in schema evil is not opened: owned by mallory (view v)"));
     assert_non_null(strstr(e.text, "--trust-owner mallory allows it"));
-    assert_null(adapter_schema(a)); /* no statement of it can be sent */
+    assert_null(adapter_schema(a)); /* no statement of the adapter can be sent */
     assert_true(choose(a, beside, NULL, &e));
     is_chosen(a, "minion", "public");
     assert_int_equal(adapter_found(a, 0)->owners->n, 1);
-    assert_true(adapter_is_clear(a, NULL, "app", &e)); /* a stranger can't stop anybody's verbs */
+    assert_true(adapter_is_clear(a, NULL, "app", &e)); /* a stranger can't block the acts */
     assert_false(choose(a, beside, "evil", &e));
     assert_int_equal(e.kind, ERR_DENIED);
     assert_true(choose(a, both, NULL, &e));
@@ -494,7 +495,7 @@ test_strangers(void **state)
     adapter_free(a);
 }
 
-/* A candidate whose DETECT fails is left out, until the next time. */
+/* A candidate whose DETECT fails is left out until the next detection. */
 static void
 test_spoilt(void **state)
 {

@@ -36,7 +36,7 @@ test_spark(void **state)
     expect(g, "▅▆\n");
     chart_spark(g, grid_rect(g), ROLE_CHART, zero, 3, 0);
     expect(g, "     ···\n");
-    chart_spark(g, grid_rect(g), ROLE_CHART, v, 8, 10); /* more than the top */
+    chart_spark(g, grid_rect(g), ROLE_CHART, v, 8, 10); /* values above the top */
     expect(g, "·▁▇▇▇▇ ▇\n");
     chart_spark(g, (struct rect){0, 0, 0, 1}, ROLE_CHART, v, 8, 0);
     expect(g, "\n");
@@ -51,7 +51,7 @@ test_bucket(void **state)
     (void)state;
     chart_bucket(v, 6, 2, 6, out, 4);
     assert_true(isnan(out[0]) && out[1] == 2 && out[2] == 6 && out[3] == 9);
-    chart_bucket(v, 6, 2, 7, out, 4); /* the same samples, one later: other borders */
+    chart_bucket(v, 6, 2, 7, out, 4); /* the same samples, one step later: other borders */
     assert_true(out[0] == 1 && out[1] == 4 && out[2] == 8 && isnan(out[3]));
     chart_bucket(v, 0, 2, 0, out, 4);
     assert_true(isnan(out[3]));
@@ -179,7 +179,8 @@ an_area_a_line_and_a_gap(void **state)
     grid_free(g);
 }
 
-/* A moment stands on the axis, and no clock time is drawn into it; ASCII tells heights. */
+/* An event is drawn on the axis, and no clock time overwrites the event's sign. ASCII characters
+ * show heights. */
 static void
 events_and_ascii(void **state)
 {
@@ -204,7 +205,7 @@ events_and_ascii(void **state)
     grid_free(g);
 }
 
-/* Rows are chosen by the range of the data; a sign tells the share of its minute. */
+/* The range of the data decides which rows are drawn. Each sign shows its share of the minute. */
 static void
 heat_of_times(void **state)
 {

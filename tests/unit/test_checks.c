@@ -1,4 +1,4 @@
-/* The figures of `queuetop check`: which limit counts, and what each rule calls bad. */
+/* The values of `queuetop check`: which limit applies, and what each rule reports as bad. */
 #include "tests/harness.h"
 
 #include <limits.h>
@@ -82,11 +82,11 @@ the_console_s_scale_by_itself(void **state)
     assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
     assert_string_equal(seen.seen[CHECK_OLDEST].queue, "a");
     assert_int_equal(seen.seen[CHECK_OLDEST].bad, 2);
-    lines[0].q.paused = 1; /* a decision */
+    lines[0].q.paused = 1; /* somebody paused the queue */
     assert_int_equal(judged(CHECK_OLDEST), VERDICT_WARN);
 }
 
-/* As the ranges of plugins have it, the limit itself is well. */
+/* A value that equals the limit is well, as in the ranges of monitoring plugins. */
 static void
 above_the_limit(void **state)
 {
@@ -105,7 +105,7 @@ the_queue_s_own_limit_counts(void **state)
     wait_in(0, MINUTE);
     wait_in(1, MINUTE);
     limit(true, "oldest@b=10s");
-    limit(true, "oldest=1h"); /* said later, and for all: not for b */
+    limit(true, "oldest=1h"); /* a later limit for all queues does not replace the limit of b */
     assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
     assert_string_equal(seen.seen[CHECK_OLDEST].queue, "b");
     assert_int_equal(seen.nown, 1);
@@ -145,7 +145,7 @@ wrong_limits(void **state)
     assert_false(check_limit_add(&limits, true, "backlog=1", mem, &e));
 }
 
-/* Nothing completed in five minutes; the minutes say since when. */
+/* No job was completed in the last five minutes. The minutes say since when. */
 static void
 work_stands_still(void **state)
 {
@@ -159,7 +159,7 @@ work_stands_still(void **state)
     look.minutes = minutes;
     look.nminutes = 3;
     lines[0].q.completed5 = lines[1].q.completed5 = 0;
-    assert_false(check_needs_minutes(&look, &limits)); /* there is nothing to do */
+    assert_false(check_needs_minutes(&look, &limits)); /* no job waits */
     assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
     wait_in(0, 55 * MINUTE);
     assert_true(check_needs_minutes(&look, &limits));
@@ -169,7 +169,7 @@ work_stands_still(void **state)
     assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
 }
 
-/* After an idle night nothing has completed for hours; that is no stall. */
+/* The first jobs after an idle night are no stall, though nothing was completed for hours. */
 static void
 work_has_just_begun(void **state)
 {
@@ -180,7 +180,8 @@ work_has_just_begun(void **state)
     assert_int_equal((int)seen.seen[CHECK_STALLED].value, 60);
 }
 
-/* What runs counts from when it was taken; one queue stalls by a limit of its own only. */
+/* The stall of a running job counts from the start of the job. One queue alone stalls only by its
+ * own limit. */
 static void
 a_queue_stands_still(void **state)
 {
@@ -192,7 +193,7 @@ a_queue_stands_still(void **state)
     look.nleases = 1;
     lines[1].q.running = 1;
     lines[1].q.completed5 = 0;
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL); /* a completes */
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL); /* queue a completes jobs */
     limit(true, "stalled@b=30m");
     assert_true(check_needs_leases(&look, &limits));
     assert_int_equal(judged(CHECK_STALLED), VERDICT_BAD);
@@ -219,7 +220,7 @@ leases_and_nodes(void **state)
     assert_true(check_needs_leases(&look, &limits));
     look.leases = leases;
     look.nleases = 2;
-    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN); /* the other one is just over */
+    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN); /* the other lease expired just now */
     assert_int_equal((int)seen.seen[CHECK_EXPIRED].value, 1);
     assert_int_equal(seen.seen[CHECK_DEAD].verdict, VERDICT_BAD);
     assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
@@ -240,7 +241,7 @@ nobody_lives(void **state)
     assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_BAD);
     life.overdue = 0;
     look.waiting = 0;
-    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL); /* nobody is needed */
+    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL); /* no job needs a worker */
     assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_WELL);
 }
 
@@ -279,7 +280,7 @@ never_empty(void **state)
     (void)state;
     wait_in(0, 1000);
     lines[0].o.trend = TREND_FILLS;
-    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL); /* nobody has asked */
+    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL); /* no limit was given */
     limit(false, "drain=1h");
     assert_int_equal(judged(CHECK_DRAIN), VERDICT_WARN);
     lines[0].o.trend = TREND_DRAINS;

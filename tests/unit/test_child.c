@@ -1,6 +1,6 @@
 /*
- * A running command: what goes in, what is kept of what comes out, how it ends, and that nothing of
- * it is left. Commands that never end by themselves are `tail -f /dev/null`.
+ * A running command: its input, the output that is kept, its end, and that no process of the
+ * command is left. Commands that never end by themselves are `tail -f /dev/null`.
  */
 #include "tests/harness.h"
 
@@ -201,7 +201,8 @@ who_ignores_the_first_signal_gets_the_second(void **state)
     end(&run);
 }
 
-/* All of the group hold the writing end of a pipe: its end of file says that they are gone. */
+/* All processes of the group hold the writing end of a pipe. End of file on the pipe means that all
+ * have ended. */
 static void
 a_kill_reaches_the_children_of_the_command(void **state)
 {
@@ -237,7 +238,7 @@ what_cannot_be_run_says_so(void **state)
     end(&run);
 }
 
-/* Waits until the process has ended, reaped by init or not yet. */
+/* Waits until the process has ended, whether init has reaped the process or not. */
 static bool
 is_over(pid_t pid)
 {
@@ -255,7 +256,7 @@ is_over(pid_t pid)
     return false;
 }
 
-/* What a command left behind in its group ends with it, or lives on where that is wanted. */
+/* A process that the command left in its group is ended too. With may_leave it lives on. */
 static void
 what_is_left_ends_too(void **state)
 {
@@ -350,7 +351,7 @@ a_signal_is_named(void **state)
     free(clean);
 }
 
-/* From now on the kernel seems not to know close_range. */
+/* After this call close_range fails as on a kernel that does not have it. */
 static bool
 forget_close_range(void)
 {
@@ -367,7 +368,8 @@ forget_close_range(void)
            syscall(__NR_close_range, ~0U, ~0U, 0) < 0 && errno == ENOSYS;
 }
 
-/* 0 = descriptors 11 to 13 were closed and their neighbours were not, then all from 14 on. */
+/* Returns 0 if descriptors 11 to 13 were closed and their neighbours were not, and then all from 14
+ * on. */
 static int
 close_some(bool is_old)
 {

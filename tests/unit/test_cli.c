@@ -1,5 +1,5 @@
 /*
- * The command line: which words mean what, and what is said about those that mean nothing.
+ * The command line: what each word means, and the error for a word that means nothing.
  */
 #include "tests/harness.h"
 
@@ -27,7 +27,8 @@ struct line { /* one command line, decoded */
     char *text, *argv[WORDS + 1];
 };
 
-/* The next word, as a shell would make it of text without $ and \; NULL = there is none. */
+/* Returns the next word as a shell would split the text, or NULL at the end. The text has no $ and
+ * \. */
 static char *
 next_word(char **at)
 {
@@ -46,7 +47,7 @@ next_word(char **at)
     return word;
 }
 
-/* Words are parted by blanks. */
+/* Blanks separate words. */
 static char *
 next_blank(char **at)
 {
@@ -212,7 +213,7 @@ check_place(const char *text, const char *conninfo)
     done(&l);
 }
 
-/* As psql: a connection string is not overruled; a value is never another keyword. */
+/* As in psql, a connection string is not overruled, and a value can't become another keyword. */
 static void
 a_place_is_put_together(void **state)
 {
@@ -324,7 +325,7 @@ check_example(const struct cli_verb *v, const char *example)
     done(&l);
 }
 
-/* A verb that users see shows two different command lines that are right. */
+/* Each verb in the help shows two different examples, and both are valid command lines. */
 static void
 every_verb_has_two_examples(void **state)
 {
@@ -352,7 +353,7 @@ ids_are_version_7(void **state)
     assert_int_equal(strlen(a), QUEUE_ID_LEN);
     assert_int_equal(a[14], '7');
     assert_non_null(strchr("89ab", a[19]));
-    assert_memory_equal(a, b, 8); /* the time comes first */
+    assert_memory_equal(a, b, 8); /* the time is the first part */
     assert_string_not_equal(a, b);
 }
 
@@ -404,7 +405,7 @@ arrays_have_the_form_of_the_wire(void **state)
     array_free(&a);
 }
 
-/* Rows of acts say their places themselves: a gap would hide the rows behind it. */
+/* A row's index in verbs_act is its place. A gap would hide the rows behind the gap. */
 static void
 test_places(void **state)
 {

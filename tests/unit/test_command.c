@@ -1,6 +1,6 @@
 /*
- * The command table: no key means two things on one screen, every row can be found by key and by
- * name, and the texts made from it are whole.
+ * The command table: on one screen no key has two meanings, every row can be found by key and by
+ * name, and the texts made from the table are complete.
  */
 #include "tests/harness.h"
 
@@ -51,7 +51,7 @@ rows_are_whole(void **state)
         assert_true(c->scope != 0);
         assert_true(c->run || c->scope == IN_DIALOG);
         assert_ptr_equal(command_named(c->scope, c->name), c);
-        if (c->risk == DESTROYS) /* upper case: many or irreversible */
+        if (c->risk == DESTROYS) /* upper case: acts on many jobs or can't be undone */
             assert_true(c->keys[0] >= 'A' && c->keys[0] <= 'Z');
     }
 }
@@ -101,11 +101,11 @@ views_are_whole(void **state)
             assert_ptr_equal(view_screen(o->screen), o);
         assert_true(o->draw && o->size >= sizeof(struct view));
         assert_int_equal(o->scope & (o->scope - 1), 0);
-        if (!o->page) { /* a page of one row has the keys of its list */
+        if (!o->page) { /* the page of a single row has the keys of its list */
             assert_int_equal(seen & o->scope, 0);
             seen |= o->scope;
         }
-        if (o->screen) { /* each screen can be gone to by its digit and by its name */
+        if (o->screen) { /* the digit and the name of each screen lead to the screen */
             struct key k = {.code = (uint32_t)('0' + o->screen)};
             const struct command *c = command_for_key(IN_HELP, &k);
             assert_non_null(c);

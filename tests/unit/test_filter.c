@@ -1,5 +1,6 @@
 /*
- * The filter language: what becomes of each term, where an error is, and texts that come back.
+ * The filter language: the meaning of each term, the position of an error, and filters as text
+ * again.
  */
 #include "tests/harness.h"
 
@@ -138,7 +139,8 @@ test_errors_say_where(void **state)
     }
 }
 
-/* The word that is none, and each that would be one: the list holds what is taken, all of it. */
+/* For a wrong state the error quotes the word and lists all valid states. Each listed state is
+ * valid. */
 static void
 test_states_are_named(void **state)
 {
@@ -226,7 +228,7 @@ test_has_state(void **state)
     filter_done(&f);
 }
 
-/* A system that knows queue, states, ages and least tries only. */
+/* A system that can filter only by queue, states, age and the least number of tries. */
 static bool
 takes_some(const void *ctx, enum param p)
 {

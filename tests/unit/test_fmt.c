@@ -1,4 +1,4 @@
-/* Numbers and times for people, at the places where they change their form. */
+/* Numbers and times for people, around the values where the format changes. */
 #include "tests/harness.h"
 
 #include <limits.h>
@@ -81,7 +81,7 @@ test_counts(void **state)
     is(fmt_count_fit(55, 0), "");
 }
 
-/* A narrowed number is never longer than asked for, and within one unit of its last digit. */
+/* A narrowed number fits the width, and differs by at most one unit of its last digit. */
 static void
 test_narrow(void **state)
 {
@@ -178,7 +178,7 @@ test_words(void **state)
     is(fmt_plural(0, "row"), "0 rows");
 }
 
-/* Any number gives valid text that fits. */
+/* Every number gives valid text that fits. */
 static void
 test_any(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * Actions on a queue that is not ours: no previews, no audit, no batch numbers. What was changed is
- * counted by the rows that come back, tried out before, and asked again without harm.
+ * Actions on another queue system: no previews, no audit, no batch numbers. Changes are counted by
+ * the rows that come back, tried in a transaction that is rolled back, and asked again without
+ * harm.
  */
 #include "tests/unit/act_fixture.h"
 
@@ -56,7 +57,7 @@ clock_only(struct fixture *f)
     fake_answer(f->db, clock);
 }
 
-/* The act itself is the preview, rolled back; ids that do not come back are the guard's. */
+/* The preview runs the act and rolls it back. The guard keeps the ids that do not come back. */
 static void
 test_trial(void **state)
 {
@@ -110,7 +111,8 @@ test_trial(void **state)
     buf_free(&record);
 }
 
-/* One statement that tries an act which concerns one thing; what can't be tried is assumed. */
+/* An act on one thing is tried by one statement. If the act can't be tried, it is assumed to
+ * work. */
 static void
 test_one_thing(void **state)
 {
@@ -127,7 +129,7 @@ test_one_thing(void **state)
 
     begin(f, &(struct intent){.act = ACT_TERMINATE, .node = "w1", .expected = -1});
     clock_only(f);
-    assert_int_equal(action_state(f->action), ACTION_READY); /* no call more */
+    assert_int_equal(action_state(f->action), ACTION_READY); /* no further call */
     assert_string_equal(action_what(f->action), "1 session → ended");
     assert_string_equal(action_notes(f->action),
                         "! it can't be tried beforehand: what it changes is assumed");
@@ -138,7 +140,8 @@ test_one_thing(void **state)
     assert_string_equal(action_summary(f->action), "2 sessions ended; not audited by this system");
 }
 
-/* A unique index lets a whole batch fail: halves of it, down to the one that is in the way. */
+/* A unique index makes a whole batch fail. The batch is halved until the one job in the way is
+ * found. */
 static void
 test_duplicates(void **state)
 {
@@ -158,7 +161,7 @@ test_duplicates(void **state)
         {"{\"1\",\"2\"}",             NULL },
         {"{\"1\"}",                   "1|x"},
         {"{\"2\",\"3\"}",             NULL },
-        {"{\"2\"}",                   NULL }, /* this is the one */
+        {"{\"2\"}",                   NULL }, /* this job is in the way */
         {"{\"3\"}",                   "3|x"},
         {"{\"4\"}",                   "4|x"},
     };
@@ -188,7 +191,8 @@ test_duplicates(void **state)
                         "! of jobs that share a unique key only one changes");
 }
 
-/* Asked again after a lost answer: who did not come back may be the first batch's doing. */
+/* After a lost answer the batch is asked again. Jobs that do not come back may have been changed by
+ * the first attempt. */
 static void
 test_lost_answer(void **state)
 {
@@ -210,7 +214,7 @@ test_lost_answer(void **state)
     assert_int_equal(action_exit_code(f->action), 6);
     action_free(f->action);
 
-    /* lost before the end of the transaction: nothing of it was done */
+    /* lost before the end of the transaction: the first attempt changed nothing */
     begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
     clock_only(f);
     batch(f, fake_table(CHANGES, "3|x", NULL));
@@ -223,7 +227,7 @@ test_lost_answer(void **state)
     assert_int_equal(action_exit_code(f->action), 1);
     action_free(f->action);
 
-    /* what has no guard is not done twice */
+    /* an act without a guard is not repeated */
     begin(f, &(struct intent){.act = ACT_CRON_RUN, .schedule = "nightly", .expected = -1});
     clock_only(f);
     batch(f, fake_table(CHANGES, "nightly|run", NULL));
@@ -234,7 +238,8 @@ test_lost_answer(void **state)
     assert_int_equal(action_exit_code(f->action), 6);
 }
 
-/* A predicate: the ids are looked for, by the terms that the list takes, in its own states. */
+/* With a filter, the ids are listed first, by the terms of the job list and in the system's own
+ * states. */
 static void
 test_gathering(void **state)
 {
@@ -258,7 +263,7 @@ test_gathering(void **state)
     assert_int_equal(action_state(f->action), ACTION_READY);
     action_free(f->action);
 
-    /* release of jobs: those that run */
+    /* release with a filter: the running jobs */
     begin(f, &(struct intent){.act = ACT_RELEASE, .where = &where, .expected = -1});
     clock_only(f);
     assert_string_equal(asked(f)->param[0][1], "{\"busy\"}");
@@ -282,7 +287,7 @@ test_gathering(void **state)
     params_done(&where);
 }
 
-/* Finished jobs go by full batches, until one is not full. */
+/* Finished jobs are purged in full batches, until a batch is not full. */
 static void
 test_purge(void **state)
 {
@@ -301,8 +306,8 @@ test_purge(void **state)
     assert_string_equal(action_summary(f->action), "3 jobs purged; not audited by this system");
 }
 
-/* Release by node and by id are sections of their own; wishes that no parameter takes are refused.
- */
+/* Release by node and release by id have their own sections. A wish without a parameter is
+ * rejected. */
 static void
 test_wishes(void **state)
 {
@@ -369,7 +374,7 @@ test_why_not(void **state)
     assert_null(act_why_not(ACT_RESUME, f->adapter, &role));
 }
 
-/* Stopped while it is being tried out: nothing was done, and the late answer changes nothing. */
+/* Stopped during the trial: nothing was changed, and the late answer changes nothing. */
 static void
 test_stopped_early(void **state)
 {

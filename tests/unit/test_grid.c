@@ -50,7 +50,7 @@ test_wide(void **state)
     grid_str(g, (struct rect){5, 1, 3, 1}, ROLE_TEXT, "日");
     expect(g, "日…\n     …\n");
     assert_int_equal(grid_cell(g, 1, 0)->width, 0);
-    grid_str(g, (struct rect){1, 0, 1, 1}, ROLE_TEXT, "x"); /* takes half of the wide one away */
+    grid_str(g, (struct rect){1, 0, 1, 1}, ROLE_TEXT, "x"); /* overwrites half of the wide glyph */
     expect(g, " x…\n     …\n");
     grid_str(g, (struct rect){0, 0, 4, 1}, ROLE_TEXT, "a日");
     expect(g, "a日\n     …\n");
@@ -254,8 +254,8 @@ test_styles(void **state)
     assert_true(style_of(THEME_MONO, ROLE_SELECTED)->attrs & STYLE_REVERSE);
 }
 
-/* A bad cell of the selected row: its own foreground, the selection's background; where there is no
- * colour for that, only the name is in reverse. */
+/* A bad cell of the selected row has its own foreground and the selection's background. If there is
+ * no colour for that, only the name is in reverse. */
 static void
 test_grounds(void **state)
 {
@@ -272,9 +272,9 @@ test_grounds(void **state)
                 assert_int_equal(s.bg, coloured[i] == THEME_DARK ? 236 : 254);
         }
     assert_true(style_on(THEME_DARK, ROLE_TEXT, GROUND_NAME).attrs & STYLE_BOLD);
-    s = style_on(THEME_CONTRAST, ROLE_BAD, GROUND_ROW); /* white on red can be read anywhere */
+    s = style_on(THEME_CONTRAST, ROLE_BAD, GROUND_ROW); /* white on red is always readable */
     assert_int_equal(s.bg, style_of(THEME_CONTRAST, ROLE_BAD)->bg);
-    s = style_on(THEME_CONTRAST, ROLE_WARN, GROUND_ROW); /* yellow on yellow can't */
+    s = style_on(THEME_CONTRAST, ROLE_WARN, GROUND_ROW); /* yellow on yellow is not */
     assert_int_not_equal(s.bg, s.fg);
     for (int i = 0; i < 3; i++) {
         s = style_on(few[i], ROLE_BAD, GROUND_ROW);
@@ -283,7 +283,8 @@ test_grounds(void **state)
     }
 }
 
-/* Letters are painted over on no ground, as what stands behind a dialog. */
+/* grid_lay() sets the ground of cells. Text that is drawn later, and grid_paint(), as behind a
+ * dialog, remove the ground. */
 static void
 test_lay(void **state)
 {

@@ -1,4 +1,5 @@
-/* What is said of a group of errors: what N was, the last time, what a requeue would do. */
+/* The sentences about a group of errors: the values of N, the last time, the effect of a
+ * requeue. */
 #include "tests/harness.h"
 
 #include <math.h>
@@ -41,7 +42,7 @@ static const struct group_part_row of_es[] = {
         buf_free(&out);                          \
     } while (0)
 
-/* A number that is another one in each job tells nothing. */
+/* A number that differs in each job says nothing. */
 static void
 what_n_was(void **state)
 {
@@ -58,7 +59,7 @@ what_n_was(void **state)
     expect_said("503 in all", group_say_number(&d, &more, &numbers[1], &out));
 }
 
-/* Of few jobs few values: each job has its own number, so they tell nothing, but one value does. */
+/* A group of few jobs: numbers that differ in each job say nothing, one common value does. */
 static void
 what_n_was_of_few(void **state)
 {

@@ -1,5 +1,5 @@
 /*
- * Advice: names the cause and a way out that is right for it, and is silent where all is well.
+ * Advice names the cause and a correct remedy. If all is well, there is no advice.
  */
 #include "tests/harness.h"
 
@@ -133,7 +133,7 @@ the_holder_and_what_ends_it(void **state)
     says(advice(&server, s, 1, NULL, 0), "C cancels its statement, K ends the session");
 }
 
-/* What ends by itself, or would do harm, is not to be ended. */
+/* Advice does not say to end a session that ends by itself, or whose end would do harm. */
 static void
 not_everything_is_to_be_ended(void **state)
 {
@@ -166,7 +166,7 @@ not_everything_is_to_be_ended(void **state)
     assert_null(strstr(text, "K ends"));
 }
 
-/* Named by pid and user: whoever it is, an operator can ask him. */
+/* The advice names the session by pid and user, so that an operator can ask the user. */
 static void
 a_stranger_in_the_place_of_a_worker(void **state)
 {
@@ -199,12 +199,12 @@ the_root_of_a_queue_for_a_lock(void **state)
     s[1].blocked_by = "";
     s[1].waits = "Lock: relation"; /* beyond those of whom it is asked */
     says(advice(&server, s, 3, NULL, 0), "and 1 or more wait for its locks since 15s: K ends");
-    s[1].blocked_by = "70"; /* not in the list: nobody can tell what it does */
+    s[1].blocked_by = "70"; /* 70 is not in the list: its work is unknown */
     s[2].blocked_by = "0";
     const char *text = advice(&server, s, 3, NULL, 0);
     says(text, "pid 71 (app etl) waits for a lock since 20s, held by pid 70: look at that first");
     says(text, "held by a prepared transaction");
-    s[1].since_ms = s[2].since_ms = NOW - 2000; /* a moment is nothing */
+    s[1].since_ms = s[2].since_ms = NOW - 2000; /* a short wait gives no advice */
     assert_string_equal(advice(&server, s, 3, NULL, 0), "");
 }
 

@@ -48,7 +48,7 @@ test_lists(void **state)
     assert_true(key_lists_meet("a b", "c b") && !key_lists_meet("a b", "c d"));
 }
 
-/* The words of the events that bytes give; "|" is a pause, "<" and ">" begin and end a paste. */
+/* The names of the events that bytes give. "|" is a pause, "<" and ">" begin and end a paste. */
 static const char *
 decode(const char *bytes)
 {
@@ -98,7 +98,7 @@ test_escapes(void **state)
     assert_string_equal(decode("\033[1;5C\033[3;2~\033[Z"), "C-Right S-Delete S-Tab ");
     assert_string_equal(decode("\033[15~\033OP\033[24~"), "F5 F1 F12 ");
     assert_string_equal(decode("\033[|1;|5|Cx"), "C-Right x "); /* in pieces */
-    /* what is not known is swallowed, not typed */
+    /* an unknown sequence is swallowed, not typed */
     assert_string_equal(decode("\033[Ix\033[?1;2cy\033[99~z\033[1;2;3Xw"), "x y z w ");
     assert_string_equal(decode("\033[12345678901234567890123456789012345678901234567890~x"), "x ");
 }
@@ -117,7 +117,7 @@ test_paste(void **state)
         decoder_byte(&d, 'x');
     assert_false(decoder_next(&d, 100, &k));
     assert_false(decoder_next(&d, 100 + PASTE_WAIT_MS, &k));
-    assert_true(decoder_next(&d, 101 + PASTE_WAIT_MS, &k)); /* the end never came */
+    assert_true(decoder_next(&d, 101 + PASTE_WAIT_MS, &k)); /* the end of the paste never came */
     assert_true(k.code == KC_PASTE && k.paste_len == PASTE_MAX);
     decoder_byte(&d, 'q');
     assert_true(decoder_next(&d, 2000, &k) && k.code == 'q' && k.ms == 2000);

@@ -1,6 +1,6 @@
 /*
- * The event loop and the helper threads: order, and everything that callbacks may do to the tables
- * they are called from.
+ * The event loop and the helper threads: the order of callbacks, and every change that a callback
+ * may make to the table that called it.
  */
 #include "tests/harness.h"
 
@@ -15,7 +15,7 @@
 #include "model/base/loop.h"
 #include "model/base/offload.h"
 
-/* What happened, one letter each, and the tools that callbacks need. */
+/* The events so far, one letter each, and the objects that callbacks need. */
 struct story {
     struct loop *loop;
     char said[64];
@@ -148,7 +148,7 @@ timer_can_cancel_another(void **state)
     s->timer = loop_at(s->loop, 1, on_b, s);
     turn(s);
     assert_string_equal(s->said, "c");
-    s->timer = loop_at(s->loop, 1, on_b, s); /* same slot, other handle: still alive */
+    s->timer = loop_at(s->loop, 1, on_b, s); /* the same slot with another handle: still alive */
     turn(s);
     assert_string_equal(s->said, "cb");
 }
@@ -180,7 +180,7 @@ many_timers(void **state)
         loop_at(s->loop, 100 - i, i % 2 ? on_a : on_b, s);
     turn(s);
     assert_int_equal(strlen(s->said), 60);
-    assert_memory_equal(s->said, "abab", 4); /* the last made was due first */
+    assert_memory_equal(s->said, "abab", 4); /* the last timer made was due first */
 }
 
 static void
@@ -312,7 +312,7 @@ signals_come_first(void **state)
     kill(getpid(), SIGUSR1);
     turn(s);
     assert_string_equal(s->said, "1Aa");
-    loop_child_signals(s->loop); /* what a child gets */
+    loop_child_signals(s->loop); /* the signal mask of a child process */
     sigprocmask(SIG_BLOCK, NULL, &mask);
     assert_false(sigismember(&mask, SIGUSR1));
     struct sigaction pipe_action;
@@ -346,7 +346,7 @@ run_stops(void **state)
 
 struct task {
     struct story *story;
-    sem_t *gate; /* waited for on the thread */
+    sem_t *gate; /* the helper thread waits for this */
     char work, done;
 };
 
@@ -399,7 +399,7 @@ offload_runs(void **state)
     offload_free(o);
 }
 
-/* A job that hangs neither holds up another nor the end. */
+/* A job that hangs delays neither another job nor the end of the program. */
 static void
 offload_hangs(void **state)
 {
@@ -418,7 +418,7 @@ offload_hangs(void **state)
     offload_free(o);
     assert_int_equal(stuck.done, 0);
     sem_post(&gate[0]);
-    sem_wait(&gate[1]); /* dropped by its thread */
+    sem_wait(&gate[1]); /* the helper thread dropped the job */
     assert_int_equal(stuck.done, 'x');
     sem_destroy(&gate[0]);
     sem_destroy(&gate[1]);

@@ -24,7 +24,7 @@ paste(const char *s)
     return (struct key){.code = KC_PASTE, .paste = s, .paste_len = strlen(s), .ms = 1000};
 }
 
-/* Words of keys with blanks between them; the answer to the last one. */
+/* Types words of keys that blanks separate. Returns the answer to the last key. */
 static enum line_answer
 type(struct line *l, const char *words)
 {
@@ -87,7 +87,7 @@ test_marks_and_paste(void **state)
     line_init(&l, NULL, "");
     assert_int_equal(line_key(&l, &bad), LINE_CHANGED);
     assert_string_equal(l.text, "e\u0301 x[31m y");
-    type(&l, "C-a Right Backspace"); /* a letter goes with its mark */
+    type(&l, "C-a Right Backspace"); /* a letter is deleted with its mark */
     assert_string_equal(l.text, " x[31m y");
     memset(big, 'x', sizeof big - 1);
     huge = paste(big);
@@ -206,7 +206,7 @@ test_ask_yes(void **state)
     assert_int_equal(answer(&a, "y"), ASK_WAIT);
     assert_int_equal(answer(&a, "Esc"), ASK_NO);
     a.busy = false;
-    question_clear(&a); /* it says something else now */
+    question_clear(&a); /* the question has another text now */
     assert_int_equal(answer(&a, "y"), ASK_WAIT);
     question_done(&a);
     question_done(&a);
@@ -275,7 +275,7 @@ test_ask_draw(void **state)
     grid_free(g);
 }
 
-/* On a screen that is too low the question and the keys stay, the words give way. */
+/* On a screen that is too low the question and the keys are shown, and the explanation is cut. */
 static void
 test_ask_small(void **state)
 {

@@ -1,5 +1,5 @@
-/* What replays the events of the soak: it finds each fault of order, and none where there is none.
- */
+/* replay() checks the events of the soak test: it finds each fault of order, and no fault in good
+ * events. */
 #include "tests/harness.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #define JOB "\t00000000-0000-7000-8000-00000000000"
 
-/* Two jobs: the first fails once, its lease runs out once and a late answer is refused, then it is
- * done; the second is given back, and an operator cancels it. */
+/* Two jobs. The first job fails once, its lease expires once, a late answer is rejected, then the
+ * job is done. The second job is given back, then an operator cancels it. */
 static const char good[] =
     "commit\t10\t20" JOB "1\t-\t0\t0\t0\tacked\n"
     "claim\t15\t40" JOB "1\tn1\t7\t1\t1\t-\n" /* seen before the pusher heard of it */
@@ -25,7 +25,7 @@ static const char good[] =
     "commit\t10\t20" JOB "2\t-\t0\t0\t0\tacked\n"
     "claim\t30\t40" JOB "2\tn1\t7\t1\t2\t-\n"
     "answer\t50\t90" JOB "2\tn1\t7\t1\t2\tgiven back\n"
-    "claim\t60\t100" JOB "2\tn2\t8\t2\t4\t-\n" /* overlaps its giving back */
+    "claim\t60\t100" JOB "2\tn2\t8\t2\t4\t-\n" /* overlaps the give-back */
     "ended\t110\t120" JOB "2\t-\t0\t0\t0\tby act\n";
 
 static const struct {
@@ -44,7 +44,7 @@ static const struct {
     {"is no event",                 "claim\t131\t130" JOB "2\tn1\t9\t1\t9\t-\n"     },
 };
 
-/* What replay() says of the good events and one more; its result in *n. */
+/* Returns the text of replay() for the good events and one more. *n gets its result. */
 static char *
 told(const char *more, int *n)
 {

@@ -1,5 +1,6 @@
 /*
- * Decoding of answers: what a row may hold, and that bad data is named instead of guessed.
+ * Decoding of answers: the values that a row may hold. For a bad value the error names the value,
+ * and nothing is guessed.
  */
 #include "tests/harness.h"
 
@@ -34,7 +35,7 @@ static const struct field fields[] = {
 
 enum { NFIELDS = sizeof fields / sizeof *fields };
 
-/* An answer of one row; columns and values as pairs of words, NULL ends. */
+/* Makes an answer of one row from pairs of column and value. NULL ends the pairs. */
 static struct result *
 answer(const char *const *pairs)
 {
@@ -162,7 +163,7 @@ single_values(void **state)
     assert_int_equal(result_int(r, 0, 0, -1), 17);
     assert_int_equal(result_int(r, 0, 1, -1), -1);
     assert_int_equal(result_int(r, 0, 2, -1), -1);
-    assert_int_equal(result_int(r, 5, 0, -1), -1); /* outside is NULL, not a crash */
+    assert_int_equal(result_int(r, 5, 0, -1), -1); /* outside the table is NULL, not a crash */
     assert_int_equal(result_int(r, 0, -1, -1), -1);
     assert_true(result_null(r, 0, 2));
     assert_int_equal(result_len(r, 0, 0), 2);

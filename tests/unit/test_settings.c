@@ -1,6 +1,6 @@
 /*
- * The configuration and the state file: what is right counts, what is wrong is named by file, line
- * and key, and nothing in either stops anything.
+ * The configuration and the state file: correct lines apply, errors name file, line and key, and no
+ * error in a file stops the program.
  */
 #include "tests/harness.h"
 
@@ -90,7 +90,8 @@ comments_are_no_values(void **state)
     settings_free(s);
 }
 
-/* What protects is on where it can't be read whether it is; where it can, it is as it says. */
+/* If it is unclear whether the file sets production, production is on, because that is safe.
+ * Otherwise the file decides. */
 static void
 safety_closes(void **state)
 {
@@ -126,7 +127,7 @@ safety_closes(void **state)
     }
 }
 
-/* A file that is there and can't be read may say anything. */
+/* A file that exists and can't be read may have any content: production is on. */
 static void
 unreadable_file_closes(void **state)
 {
@@ -140,7 +141,7 @@ unreadable_file_closes(void **state)
     assert_int_equal(mkdir(dir, 0700), 0);
     assert_int_equal(setenv("XDG_CONFIG_HOME", dir, 1), 0);
     settings_read(s, table, (const char *const[]){"", NULL}, &t);
-    assert_false(t.production); /* no file: nothing is said */
+    assert_false(t.production); /* no file: production is off */
     snprintf(path, sizeof path, "%s/queuetop", dir);
     assert_int_equal(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/queuetop/config", dir);
@@ -184,13 +185,13 @@ remembers(void **state)
     settings_load(s);
     assert_string_equal(settings_get(s, "queues"), "sort=ready desc hide=eta");
     settings_usual(s, "nodes", "sort=node");
-    settings_put(s, "nodes", "sort=node"); /* as usual again: forgotten */
+    settings_put(s, "nodes", "sort=node"); /* the default again: the entry is removed */
     assert_true(settings_save(s, &e));
     settings_free(s);
     s = settings_new();
     settings_load(s);
     assert_string_equal(settings_get(s, "nodes"), "");
-    for (int i = 0; i < 4; i++) { /* the file and our three folders */
+    for (int i = 0; i < 4; i++) { /* the file and the three folders we made */
         assert_int_equal(remove(file), 0);
         *strrchr(file, '/') = 0;
     }
@@ -208,7 +209,7 @@ feed(struct decoder *d, const char *bytes)
         decoder_byte(d, (unsigned char)*bytes);
 }
 
-/* What a mouse sends is never a key, whichever way its terminal writes it. */
+/* Bytes of a mouse are never a key, in every encoding that terminals use. */
 static void
 mice(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Whether anybody works, by rows alone: patience, paused queues, systems without a word of their
- * own about it.
+ * Whether any worker is at work, judged by rows alone: patience, paused queues, and other queue
+ * systems that do not report it.
  */
 #include "tests/harness.h"
 
@@ -53,7 +53,7 @@ our_own(void **state)
         first(&l, mem),
         "no worker or scheduler: 2 jobs are to run later: start queuetop work -- COMMAND");
     row.workers = 1;
-    assert_string_equal(first(&l, mem), ""); /* a worker steps in for the scheduler */
+    assert_string_equal(first(&l, mem), ""); /* a worker does the work of the scheduler */
     row.overdue = 1;
     row.overdue_ms = NOW - 20000;
     assert_string_equal(first(&l, mem),
@@ -63,7 +63,8 @@ our_own(void **state)
     arena_free(mem);
 }
 
-/* Nodes without heartbeats are known by what they hold: none is no sign of anything. */
+/* In a system without heartbeats, nodes are known by the leases that they hold. An empty list of
+ * nodes proves nothing. */
 static void
 another_system(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Several sources against scripted connections: what they are called, what is found beside each
- * other, who is asked how often, and how one of them is told in a line.
+ * Several sources against scripted connections: their names, the systems found beside each other,
+ * how often each is asked, and the line that shows a source.
  */
 #include "tests/harness.h"
 
@@ -19,7 +19,7 @@ struct fixture {
     struct loop *loop;
     struct sources *ss;
     struct trust *trust;
-    const char *owner; /* of what is found, a row of FAKE_OWNERS; NULL = the login */
+    const char *owner; /* the owner of the systems found, a row of FAKE_OWNERS; NULL = the login */
 };
 
 static struct fixture *
@@ -83,7 +83,7 @@ is_called(const char *name, struct adapter *a, int i)
     return !strcmp(adapter_name(a), name);
 }
 
-/* The database has these systems: "river.public", ... up to NULL. */
+/* Answers the DETECT statements with these systems: "river.public" and so on, NULL at the end. */
 static void
 answer_detects(struct fixture *f, int i, const char *const *systems)
 {
@@ -152,7 +152,7 @@ test_names_of_places(void **state)
     assert_int_equal(sources_n(f->ss), 7);
     assert_string_equal(sources_name(f->ss, 0), "db1/shop");
     assert_string_equal(sources_name(f->ss, 1), "db2/shop");
-    assert_string_equal(sources_name(f->ss, 2), "books"); /* alone: no host */
+    assert_string_equal(sources_name(f->ss, 2), "books"); /* the only one of that name: no host */
     assert_string_equal(sources_name(f->ss, 3), "db3/same#4");
     assert_string_equal(sources_name(f->ss, 4), "db3/same#5");
     assert_string_equal(sources_name(f->ss, 6), "source7"); /* nothing is known of it */
@@ -164,7 +164,7 @@ test_names_of_places(void **state)
     assert_string_equal(line(f, 1).database, "shop");
 }
 
-/* What a database has beside the first one: told once, with names that tell them apart. */
+/* Each further system of a database is added once, with a name that differs from the others. */
 static void
 test_found_beside(void **state)
 {
@@ -176,14 +176,14 @@ test_found_beside(void **state)
     assert_false(sources_update(f->ss));
     open_one(f, 0, systems);
     assert_true(sources_update(f->ss));
-    assert_false(sources_update(f->ss)); /* nothing is new */
+    assert_false(sources_update(f->ss)); /* nothing new */
     assert_int_equal(sources_n(f->ss), 3);
     assert_string_equal(sources_name(f->ss, 0), "shop:native");
     assert_string_equal(sources_name(f->ss, 1), "shop:river.public");
     assert_string_equal(sources_name(f->ss, 2), "shop:river.jobs2");
     assert_int_equal(sources_find(f->ss, "shop:river"), -2);
     assert_int_equal(sources_find(f->ss, "shop:river.j"), 2);
-    assert_null(sources_peek(f->ss, 1)); /* found, and left alone */
+    assert_null(sources_peek(f->ss, 1)); /* found, but not connected */
     assert_int_equal(line(f, 1).state, SOURCE_UNSEEN);
     assert_string_equal(line(f, 1).adapter, "river");
     assert_string_equal(line(f, 2).schema, "jobs2");
@@ -223,7 +223,7 @@ test_too_many(void **state)
     open_one(f, 0, systems);
     sources_update(f->ss);
     assert_int_equal(sources_n(f->ss), SOURCES_MAX);
-    assert_int_equal(sources_left_out(f->ss), 4); /* and what was found beside */
+    assert_int_equal(sources_left_out(f->ss), 4); /* one more: a system found in a database */
 }
 
 /* --- who is asked ---------------------------------------------------------------------------- */
@@ -234,7 +234,8 @@ interval(struct fixture *f, int i)
     return store_interval(source_store(sources_peek(f->ss, i)));
 }
 
-/* Behind the screen nothing is asked; all in one table share what one of them would ask. */
+/* Only the source on the screen is asked, or with `all` every source. Sources of one database share
+ * the rate of one source. */
 static void
 test_turns(void **state)
 {
@@ -250,9 +251,9 @@ test_turns(void **state)
     assert_null(sources_peek(f->ss, 2));
     sources_show(f->ss, 0, true);
     assert_non_null(sources_peek(f->ss, 2));
-    assert_int_equal(interval(f, 0), 200); /* two of this database, */
+    assert_int_equal(interval(f, 0), 200); /* two sources of this database */
     assert_int_equal(interval(f, 2), 200);
-    assert_int_equal(interval(f, 1), 100); /* one of that */
+    assert_int_equal(interval(f, 1), 100); /* one source of that database */
     sources_set_interval(f->ss, 300);
     assert_int_equal(sources_interval(f->ss), 300);
     assert_int_equal(interval(f, 2), 600);
@@ -264,8 +265,8 @@ test_turns(void **state)
     assert_false(store_is_frozen(source_store(sources_peek(f->ss, 1))));
 }
 
-/* One that is first looked at while all stand still stands still as well; a password is that of the
- * connection string. */
+/* A source that is first opened while all sources are frozen is frozen too. A password belongs to
+ * all sources of the same connection string. */
 static void
 test_belongs_together(void **state)
 {
@@ -290,7 +291,7 @@ test_belongs_together(void **state)
 
 /* --- one of them in a line ------------------------------------------------------------------- */
 
-/* A stranger's system is listed with its owner and left alone, until the user trusts him. */
+/* A stranger's system is listed with its owner, and not opened until the user trusts the owner. */
 static void
 test_strangers(void **state)
 {
@@ -304,7 +305,7 @@ test_strangers(void **state)
     answer_detects(f, 0, systems);
     sources_update(f->ss);
     assert_int_equal(store_state(source_store(s)), STORE_STRANGE);
-    assert_int_equal(db_at(f, 0)->next, db_at(f, 0)->n); /* nothing more is asked */
+    assert_int_equal(db_at(f, 0)->next, db_at(f, 0)->n); /* no further statement is asked */
     assert_int_equal(sources_n(f->ss), 1);
     assert_int_equal(line(f, 0).state, SOURCE_STRANGE);
     assert_string_equal(line(f, 0).adapter, "river");
@@ -328,7 +329,7 @@ test_states(void **state)
 
     sources_show(f->ss, 0, true);
     assert_int_equal(line(f, 0).state, SOURCE_CONNECTING);
-    assert_string_equal(line(f, 0).adapter, ""); /* until it is known */
+    assert_string_equal(line(f, 0).adapter, ""); /* unknown before the first answer */
     open_one(f, 0, systems);
     assert_int_equal(line(f, 0).state, SOURCE_OPEN);
     assert_string_equal(line(f, 0).why, "");
@@ -349,7 +350,8 @@ test_states(void **state)
         assert_true(*source_state_word((enum source_state)s));
 }
 
-/* Numbers are there when the queues have come; of one that broke they stand, and are old. */
+/* The numbers appear with the first answer about queues. If the connection breaks, the numbers stay
+ * and are marked as old. */
 static void
 test_numbers(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Recordings: what is written comes back, a torn end is cut, a damaged middle is named, jumping
- * finds what was known then, and a day of fifty queues is as small as promised.
+ * Recordings: written data is read back, a torn end is cut, damage in the middle is named, a jump
+ * shows what was known at that time, and a day of fifty queues is as small as promised.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ file_size(void)
     return st.st_size;
 }
 
-/* n pieces a second apart from 1000 s on, a frame each tenth. */
+/* Writes n pieces, one per second from 1000 s on. Every tenth piece begins a frame. */
 static void
 write_pieces(int n)
 {
@@ -120,7 +120,8 @@ goes_on_behind(void **state)
     tape_close(t);
 }
 
-/* Wherever a crash tears the file, what stands whole before it is read, and written behind. */
+/* A crash tears the file at any byte: the whole pieces before are read, and writing continues after
+ * them. */
 static void
 torn_ends(void **state)
 {
@@ -147,7 +148,7 @@ torn_ends(void **state)
     assert_int_equal(file_size(), two);
 }
 
-/* A byte that is another anywhere is found, and named by where its piece stands. */
+/* One changed byte at any place is detected. The error names the offset of the damaged piece. */
 static void
 damage_is_named(void **state)
 {
@@ -206,7 +207,8 @@ mode_of(const char *path)
     return (int)(st.st_mode & 07777);
 }
 
-/* What a name leads to is looked at before anything is done with it, its rights included. */
+/* Only a plain file that is a recording, with no other link, is accepted. For anything else the
+ * permissions stay as they are. */
 static void
 others_rights_stay(void **state)
 {
@@ -224,7 +226,7 @@ others_rights_stay(void **state)
     assert_non_null(strstr(e.text, "hard link"));
     assert_int_equal(mode_of(other), 0644);
     assert_int_equal(unlink(other), 0);
-    struct tape_out *t = tape_create(file, &cut, &e); /* alone it is a recording, and private */
+    struct tape_out *t = tape_create(file, &cut, &e); /* no other link: a recording, made private */
     assert_non_null(t);
     tape_end(t);
     assert_int_equal(mode_of(file), 0600);
@@ -244,7 +246,7 @@ others_rights_stay(void **state)
     free(other);
 }
 
-/* The limit on file sizes stands for a disk that is full. */
+/* A limit on the file size acts as a full disk. */
 static void
 full_disk(void **state)
 {
@@ -350,7 +352,7 @@ counts_at(int64_t now_ms, int64_t *pushed, uint32_t *random)
         int64_t v[13] = {0};
         for (int i = 0; i < 3; i++)
             *random = *random * 1664525 + 1013904223;
-        pushed[q] += *random >> 16 & 63; /* each queue moves each second */
+        pushed[q] += *random >> 16 & 63; /* each queue changes every second */
         v[1] = q * 3;
         v[2] = *random >> 8 & 127;
         v[3] = *random >> 24 & 3;
@@ -372,7 +374,7 @@ counts_at(int64_t now_ms, int64_t *pushed, uint32_t *random)
     return r;
 }
 
-/* All fifty queues move in every second: 86,400 such snapshots stay under 100 MB. */
+/* All fifty queues change every second: 86,400 such snapshots stay under 100 MB. */
 static void
 a_day_is_small(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * Recordings that somebody made by hand, every sum right: what is small in the file stays small in
- * memory, a damaged snapshot is stepped over at once however long its frame is, and the words name
+ * Recordings that an attacker made, with correct checksums. Data that is small in the file takes
+ * little memory. A damaged snapshot is skipped quickly even in a long frame, and the error names
  * its byte.
  */
 #include <stdlib.h>
@@ -41,7 +41,7 @@ put_word(struct buf *b, const char *word)
     bytes_put_text(b, word, strlen(word));
 }
 
-/* An answer with a table of NULLs: a byte a cell, and next to nothing when it is compressed. */
+/* An answer with a table of NULLs: one byte for each cell, and almost nothing after compression. */
 static void
 put_nulls(struct buf *b, const char *name, int tables, int rows)
 {
@@ -61,7 +61,7 @@ put_nulls(struct buf *b, const char *name, int tables, int rows)
     }
 }
 
-/* The memory of 20 parts of 3 tables of 1.9 million cells would be 900 MB. */
+/* 20 parts of 3 tables with 1.9 million cells each would take 900 MB of memory. */
 static void
 cells_take_memory(void **state)
 {
@@ -96,7 +96,7 @@ spent_ms(void)
            (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000;
 }
 
-/* One frame, its second snapshot is nonsense. */
+/* Writes one frame whose second snapshot is invalid. */
 static void
 write_long_frame(int pieces)
 {
@@ -119,7 +119,7 @@ write_long_frame(int pieces)
     buf_free(&empty);
 }
 
-/* Square steps for 400,000 snapshots are a minute of processor. */
+/* A number of steps quadratic in 400,000 snapshots would take a minute. */
 static void
 long_frames_are_stepped_over(void **state)
 {

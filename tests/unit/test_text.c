@@ -1,5 +1,5 @@
 /*
- * The sanitiser against the table of what becomes of what, for list cells and for detail views, the
+ * The sanitiser against a table of inputs and outputs, for list cells and for detail views; the
  * decoder, and the printers of JSON and bytes.
  */
 #include "tests/harness.h"
@@ -104,7 +104,7 @@ test_clip(void **state)
     check(TEXT_LINE, 4, "hello", 5, "hel…");
     check(TEXT_LINE, 1, "hello", 5, "…");
     check(TEXT_LINE, 0, "hello", 5, "");
-    check(TEXT_LINE, 4, "日本語", 9, "日…"); /* half of a wide one never stands */
+    check(TEXT_LINE, 4, "日本語", 9, "日…"); /* half of a wide glyph is never kept */
     check(TEXT_LINE, 3, "日本語", 9, "日…");
     check(TEXT_LINE, 2, "日本語", 9, "…");
     check(TEXT_DETAIL, 3, "abcdef\nab", 9, "ab…\nab");

@@ -1,6 +1,6 @@
 /*
- * Whom the user trusts, in words: names, answers kept from run to run, and for whom they hold. That
- * nobody else's code runs is tested on a server (tests/e2e/test_strangers.c).
+ * The user's trust in owners: names, answers that are kept between runs, and when an answer
+ * applies. tests/e2e/test_strangers.c checks on a server that no stranger's code runs.
  */
 #include "model/adapter/trust.h"
 
@@ -59,7 +59,7 @@ test_names(void **state)
     assert_int_equal(o.n, 1);
     assert_string_equal(o.strangers[0].name, "mallory, x");
     assert_string_equal(o.allowed, "{16390,10}");
-    assert_true(o.is_open); /* "public" is no role: nobody can trust everybody by it */
+    assert_true(o.is_open); /* "public" is not a role: nobody can trust all users that way */
     owners_done(&o);
     o = judged(both, 0, t, "7/1");
     assert_false(o.is_there);
@@ -67,7 +67,8 @@ test_names(void **state)
     trust_free(t);
 }
 
-/* An answer holds for the owner by its OID and name, for the login and for the database. */
+/* An answer applies only to the same owner by OID and name, the same login and the same
+ * database. */
 static void
 test_answers(void **state)
 {
@@ -106,7 +107,7 @@ test_answers(void **state)
     trust_free(later);
 }
 
-/* What was shown is trusted, none that came later. */
+/* The answer covers the owners that were shown, and no owner that came later. */
 static void
 test_a_third(void **state)
 {
@@ -139,7 +140,7 @@ test_server(void **state)
     free(name);
 }
 
-/* A line that grows for ever, or that somebody wrote, harms nobody. */
+/* A state line with too many answers, or with wrong ones, does no harm. */
 static void
 test_many(void **state)
 {

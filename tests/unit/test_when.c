@@ -1,5 +1,5 @@
 /*
- * Times that a person types: what they mean, and what is no time.
+ * Times that a person types: the moment that each means, and texts that are no time.
  */
 #include "tests/harness.h"
 

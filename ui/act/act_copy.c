@@ -1,5 +1,6 @@
 /*
- * The row as JSON, or in full for people; and the way to the clipboard of the terminal.
+ * Copies the id of the selected row, or the row as JSON, to the clipboard of the terminal; and
+ * shows the row as text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ front_list(const struct app *a)
 
 /* --- to the clipboard ------------------------------------------------------------------------- */
 
-/* Reports what was copied, and how much of it if it was too long. */
+/* Reports what was copied; if the text was too long, also how much of it. */
 static void
 to_clipboard(struct app *a, const char *what, const char *text, bool show)
 {

@@ -1,6 +1,7 @@
 /*
- * Acts that other systems' queues have, and our own has not: giving back a single job whose worker
- * is gone (in our own its lease does that), sending dead letters back, ending a node's sessions.
+ * Acts that the queues of other systems have and our own queue has not: give back one job whose
+ * worker is gone (in our own queue the lease expires by itself), send dead letters back, end the
+ * database sessions of a node.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * C and K of the Database screen: which session they act on, what the question says of it, and the
- * guard that is sent along, so that the server refuses if the process number belongs to another
- * session by now.
+ * The keys C and K of the Database screen: which session they act on, what the question says about
+ * the session, and the guard that is sent along. With the guard the server refuses if the process
+ * number belongs to another session by now.
  */
 #include <string.h>
 
@@ -90,7 +90,7 @@ say_who(struct buf *out, const struct app *a, const struct health *h,
                fmt_age(s->since_ms == FIELD_NULL ? FIELD_NULL : a->now_ms - s->since_ms).s);
     if (s->xact_ms != FIELD_NULL)
         buf_printf(out, ", its transaction open for %s", fmt_age(a->now_ms - s->xact_ms).s);
-    say_warnings(out, s); /* before what a small screen may cut off */
+    say_warnings(out, s); /* before the lines that a small screen may cut off */
     say_what_it_holds(out, h, s);
     buf_str(out, strcmp(s->state, "active") ? "\nlast: " : "\nruns: ");
     struct buf line = {0};

@@ -28,7 +28,7 @@ no_edit(const struct app *a, int arg)
     return *t.state && !strcmp(t.state, "running") ? "the job is running" : NULL;
 }
 
-/* The job to edit; of a group of failed jobs its sample. */
+/* Edits the payload of the selected job; for a group of failed jobs, the payload of its sample. */
 void
 on_edit(struct app *a, int arg)
 {
@@ -63,7 +63,7 @@ add_setting(struct buf *b, const char *name, const char *value)
     json_string(b, value, strlen(value));
 }
 
-/* Sets a moment, or a delay from now by the server's clock. */
+/* Sets a moment of time, or a delay that counts from now by the server's clock. */
 static void
 add_when(struct buf *b, const struct when *w)
 {
@@ -140,7 +140,7 @@ push_check(const struct app *a, const struct form *f, int *field)
     return !*form_text(f, MAX_TRIES) || is_number(form_text(f, MAX_TRIES)) ? NULL : "a number";
 }
 
-/* Which words in an error of the server belong to which field. */
+/* The field of the form that an error of the server is about, found by words in the error. */
 static int
 push_blame(const struct form *f, const char *error)
 {
@@ -173,7 +173,7 @@ no_push(const struct app *a, int arg)
     return act_no_one(a, ACT_PUSH);
 }
 
-/* The queue for the new job: that of the filter, or that of the row under the cursor. */
+/* The new job's queue is the queue of the filter, or else the queue of the row under the cursor. */
 void
 on_push(struct app *a, int arg)
 {

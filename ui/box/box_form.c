@@ -25,7 +25,7 @@ struct form {
     int64_t stamp;
     char *doc;             /* text of the FIELD_DOC that no line can hold; NULL = the line has
                               the text */
-    struct action *action; /* form_ask: its preview is under way */
+    struct action *action; /* form_ask: the preview of this action is under way */
     uint64_t seen;         /* the generation that was drawn */
     char note[400];
 };
@@ -131,7 +131,7 @@ form_update(struct view *v)
 
     if (act && action_generation(act) != f->seen) {
         f->seen = action_generation(act);
-        app_stale(v->app); /* draws how far the preview is */
+        app_stale(v->app); /* draw how far the preview is */
     }
     if (!act || action_state(act) == ACTION_PREVIEWING)
         return;
@@ -204,7 +204,7 @@ form_choose(struct form *f, int step)
         f->choice[f->at] = (f->choice[f->at] + step + n) % n;
 }
 
-/* A value that the field has already is selected, so that typing replaces it. */
+/* If the field has a value already, the value is selected, so that typing replaces it. */
 static void
 focus(struct form *f, int field)
 {
@@ -219,8 +219,8 @@ form_go(struct form *f, int step)
     focus(f, (f->at + step + f->spec->n) % f->spec->n);
 }
 
-/* In a choice a letter selects the word that begins with it; a digit goes to the next field, as it
- * can only be meant for that. */
+/* In a choice a letter selects the word that begins with this letter. A digit is typed into the
+ * next field of text or time. */
 static void
 type_choice(struct form *f, const struct key *k)
 {
@@ -243,7 +243,7 @@ type_choice(struct form *f, const struct key *k)
              (int)k->code);
 }
 
-/* Whether a line would show the text as it is. */
+/* Whether a line of the form can show the whole text unchanged. */
 static bool
 fits_line(const char *text)
 {
@@ -253,7 +253,7 @@ fits_line(const char *text)
     return strlen(text) <= LINE_MAX_BYTES;
 }
 
-/* Takes text over. */
+/* Takes ownership of text. */
 static void
 set_doc(struct form *f, int field, char *text)
 {
@@ -266,8 +266,8 @@ set_doc(struct form *f, int field, char *text)
         free(text);
 }
 
-/* JSON of one line was spread over lines for the editor. If the user changed nothing, the old text
- * is kept. */
+/* The editor has ended. A one-line JSON text was split into lines for the editor: if the user
+ * changed nothing, the old text is kept. */
 static void
 doc_came(void *ctx, const char *text, size_t len, const struct err *e)
 {
@@ -446,7 +446,8 @@ draw_fields(struct form *f, struct grid *g, struct rect box, struct rect in)
     grid_more(g, box, f->top, f->spec->n - f->top - rows);
 }
 
-/* Draws what is wrong; in a form of many fields else what the field takes. */
+/* Draws what is wrong. If nothing is wrong, a form of many fields shows the help of the selected
+ * field. */
 static void
 draw_note(const struct form *f, struct grid *g, struct rect r)
 {

@@ -1,6 +1,6 @@
 /*
- * The filter, a line that is typed above the footer: it takes effect while it is typed, after 150
- * ms of rest, and completes keys and names by Tab.
+ * The filter: a line that is typed above the footer. The filter takes effect while it is typed,
+ * after 150 ms without a key. Tab completes keys and names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@ enum { REST_MS = 150 };
 struct filter_box {
     struct view view;
     struct line line;
-    int64_t due_ms; /* when the text takes effect; 0 = it has */
+    int64_t due_ms; /* when the text takes effect; 0 = it has already */
     struct filter_mark mark;
     struct err err;
     char before[LINE_MAX_BYTES + 1];
-    bool words; /* a table without keys */
+    bool words; /* the table takes plain words only, no keys */
     struct completion found;
     int at; /* index in found of the item that Tab has put in; -1 = none yet */
 };
@@ -87,7 +87,8 @@ filter_try(struct filter_box *f, const char *text)
     return screen->ops->set_filter(screen, text, &f->mark, &f->err);
 }
 
-/* What a table of plain words does not take may be a filter of jobs: "payload~acme". */
+/* Whether the text is a filter of jobs ("payload~acme"), typed on a table that takes plain words
+ * only. */
 static bool
 is_for_jobs(struct filter_box *f)
 {
@@ -112,7 +113,7 @@ filter_enter(struct filter_box *f)
     } else if (is_for_jobs(f)) {
         char *text = xstrdup(f->line.text);
         filter_try(f, f->before);
-        app_open_page(a, jobs, jobs, text); /* the box closes with its screen */
+        app_open_page(a, jobs, jobs, text); /* the filter's box closes together with its screen */
         free(text);
     }
 }

@@ -1,6 +1,6 @@
 /*
- * F4 of a question: options of the act, in a form in front of the question. What is set there makes
- * a new action with the same wish, which is counted again.
+ * F4 of a question: the options of the act, as a form in front of the question. Changed options
+ * make a new action for the same wish, and its rows are counted again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const struct form_spec requeue_options = {"Options",    options_fields, 3
 static const struct form_spec other_options = {"Options",    options_fields + 2, 1,
                                                options_done, options_check,      NULL};
 
-/* The duration as it can be typed. */
+/* The duration in the notation that the user types. */
 static void
 type_duration(char *text, size_t size, int64_t ms)
 {

@@ -1,6 +1,6 @@
 /*
- * The password that the server asks for, typed as stars, handed over and wiped. It is asked on the
- * screen, so that the first frame does not wait for the server.
+ * Asks for the password of the server. The password is shown as stars, handed over and wiped. The
+ * box asks on the screen, so the first frame need not wait for the server.
  */
 #include <string.h>
 
@@ -89,8 +89,8 @@ static const struct view_ops password_ops = {
     .footer = password_footer,
 };
 
-/* Closes the box if the connection is open: the server is back, and took the password from
- * before. */
+/* Closes the box if the connection is open: the server has come back and accepted the old password.
+ */
 void
 box_password_settle(struct app *a)
 {

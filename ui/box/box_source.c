@@ -1,5 +1,6 @@
 /*
- * The menu of sources (S): each with its system, state and backlog. Enter goes there.
+ * The menu of sources (S): each source with its queue system, state and backlog. Enter goes to the
+ * source.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * A box of text that scrolls: the SQL of a screen or of an action, or words.
+ * A box of text that scrolls: the SQL of a screen or of an action, or other text.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What the verbs that act share: their common options, and the way from an intent through preview,
- * question and batches to the last line (ui/cli/cli_act.c). */
+/* What the verbs that act share: their common options, and the steps from an intent to the last
+ * line: preview, question, outcome (ui/cli/cli_act.c). */
 #ifndef UI_CLI_CLI_ACT_H
 #define UI_CLI_CLI_ACT_H
 
@@ -9,16 +9,16 @@
 struct act_words { /* the first member of a verb's own options struct */
     struct cli_list ids, states;
     const char *queue, *node, *kind, *error, *reason;
-    int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not said */
-    int canary;      /* jobs that are tried first; 0 = as many as usual, -1 = none */
-    int64_t wait_ms; /* for their answers; 0 = not said */
+    int64_t by_ms, older_ms, expect; /* older_ms, expect: -1 = not given */
+    int canary;                      /* jobs of the canary; 0 = as many as usual, -1 = none */
+    int64_t wait_ms;                 /* time limit for the canary; 0 = not given */
     bool no_canary;
     bool dry_run, yes, json, reset, expired_only, all, fail, no_count, force;
 };
 /* clang-format off */
 #define ACT_WORDS_DEFAULTS {.expect = -1, .older_ms = -1, .canary = -1}
 
-/* Options that every acting verb takes, as rows of its table. */
+/* The options that every acting verb takes, as rows of its table. */
 #define ACT_OPTION(f) offsetof(struct act_words, f)
 #define ACT_OPTIONS                                                                                \
     {"dry-run", 0, NULL, CLI_FLAG, ACT_OPTION(dry_run), "show what would happen, change nothing", 0, 0}, \
@@ -28,9 +28,9 @@ struct act_words { /* the first member of a verb's own options struct */
     {"json", 0, NULL, CLI_FLAG, ACT_OPTION(json), "the outcome as one JSON object", 0, 0}
 /* clang-format on */
 
-/* --state with the names of the jobs list, and "done"; false = a word is none of them. */
+/* Reads --state: the names of the jobs list, and "done"; false = a name is unknown. */
 bool cli_act_states(const struct act_words *w, struct params *where, struct err *e);
-/* Adds the common options to the intent and runs it. -> exit code */
+/* Adds the common options to the intent and runs it. Returns the exit code. */
 int cli_act(struct cli *c, const struct act_words *w, struct intent *in);
 
 #endif

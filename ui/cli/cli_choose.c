@@ -1,6 +1,6 @@
 /*
- * Which columns a list has and how it is sorted, by the user's words. A column is called by its
- * name in JSON; one that only a table shows, by its title in small letters.
+ * The columns of a list and its order, by the words of the user. The name of a column is its name
+ * in JSON. A column that only a table has is named by its title in small letters.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ place_of_form(const struct cli_table *o)
     return o->form == OUT_TABLE ? IN_TABLE : IN_DATA;
 }
 
-/* Of two columns with the same name, the one that this form has. */
+/* Finds a column by its name; if two columns have the same name, the one that this form shows. */
 static const struct column *
 find_column(const struct cli_table *o, const struct column *columns, const char *name)
 {
@@ -78,7 +78,7 @@ no_such_column(const struct column *columns, const char *name, struct err *e)
     return fail(e, ERR_USAGE, "there is no column '%.40s'; there are %s", name, all);
 }
 
-/* The column as one of every form. */
+/* Makes a column that every form shows. */
 static struct column
 make_column(const struct column *from, char name[static OUT_NAME], char title[static OUT_NAME])
 {
@@ -145,7 +145,7 @@ cli_table_choose(struct cli_table *o, const struct column *columns, const struct
 struct keyed_row {
     const void *row;
     struct column_value value;
-    int at; /* equal rows stay in their order */
+    int at; /* keeps the order of equal rows */
 };
 
 static int

@@ -1,7 +1,7 @@
 /*
- * libmicrohttpd without a thread of its own: its epoll descriptor is watched by the loop, and it
- * runs when that is readable or when one of its time-outs is over. Everything that a client can
- * make larger is bounded: connections, their memory, how long they may be silent.
+ * libmicrohttpd without a thread of its own: the loop watches its epoll descriptor, and the server
+ * runs when the descriptor is readable or a time-out is over. Everything that a client can make
+ * larger is limited: the connections, their memory, and how long they may be silent.
  */
 #include "ui/cli/cli_http.h"
 
@@ -68,7 +68,7 @@ say(struct MHD_Connection *c, unsigned status, const char *text)
     return answer(c, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-/* Takes as long for a wrong password as for the right one. */
+/* Takes the same time for a wrong password as for the right one. */
 static bool
 is_known(const struct http *h, struct MHD_Connection *c)
 {
@@ -112,7 +112,7 @@ on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *met
 
     (void)version;
     (void)upload;
-    if (!*seen) { /* the headers are there; what follows is thrown away */
+    if (!*seen) { /* the headers have come; the body is dropped */
         *seen = &begun;
         return MHD_YES;
     }
@@ -167,7 +167,7 @@ on_ready(void *ctx, short revents)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* A whole small file; secret: refused if others may read it. */
+/* Reads a whole small file. secret: rejects a file that others may read. */
 static char *
 read_small(const char *path, bool secret, struct err *e)
 {
@@ -191,7 +191,7 @@ read_small(const char *path, bool secret, struct err *e)
     return text;
 }
 
-/* The header by which a client proves that it knows the first line: RFC 7617. */
+/* The header that a client must send if the file has this first line: RFC 7617. */
 static char *
 header_of(const char *line, size_t len)
 {
@@ -227,8 +227,9 @@ read_auth(struct http *h, const char *path, struct err *e)
     return ok;
 }
 
-/* "[::1]:9187", "0.0.0.0:9187", "9187" = of this machine. */
-/* An address, not a name: looking one up blocks, and may answer differently tomorrow. */
+/* Splits an address: "[::1]:9187", "0.0.0.0:9187", "9187" = on this machine only. */
+/* Accepts only an address, not a name: looking up a name blocks, and the answer may differ
+ * tomorrow. */
 static bool
 read_address(const char *text, union address *at, struct err *e)
 {

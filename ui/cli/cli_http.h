@@ -11,12 +11,12 @@
 struct http;
 
 struct http_options {
-    const char *address; /* ADDR:PORT, [ADDR]:PORT, or PORT: of this machine only; port 0 = any */
-    const char *cert, *key; /* files in PEM; both or neither: TLS */
-    const char *auth;       /* file whose first line is USER:PASSWORD; NULL = anybody */
+    const char *address; /* ADDR:PORT, [ADDR]:PORT, or PORT: only on this machine; port 0 = any */
+    const char *cert, *key; /* files in PEM format; both: TLS, neither: no TLS */
+    const char *auth;       /* file whose first line is USER:PASSWORD; NULL = open to anybody */
 };
 
-/* Puts the page into out; modern: for who reads OpenMetrics. */
+/* Writes the page into out; modern: the client accepts OpenMetrics. */
 typedef void http_page_fn(void *ctx, bool modern, struct buf *out);
 
 struct http *http_new(struct loop *l, const struct http_options *o, http_page_fn *page, void *ctx,

@@ -1,7 +1,7 @@
 /*
- * Ids on the command line: in full, or their first or last digits as the lists show them. Digits
- * are looked up by the sections that list jobs and actions, newest first, in a bounded number of
- * pages. If several ids have these digits, they are shown and the word is rejected: the verb never
+ * Ids on the command line: the full id, or its first or last digits as the lists show them. Digits
+ * are looked up by the sections that list jobs and actions, newest first, in a limited number of
+ * pages. If several ids have these digits, the verb prints them and rejects the word: it never
  * guesses.
  */
 #include <ctype.h>
@@ -11,9 +11,9 @@
 #include "ui/cli/cli_open.h"
 
 enum {
-    LEAST = 4,      /* fewer digits are not looked up */
-    SCAN = 100000,  /* jobs that one question looks at */
-    JOB_PAGES = 10, /* questions about jobs that are not finished, then about finished ones */
+    LEAST = 4,      /* with fewer digits no id is looked up */
+    SCAN = 100000,  /* jobs that one question reads */
+    JOB_PAGES = 10, /* number of questions about unfinished jobs, then about finished ones */
     ACTION_PAGE = 1000,
     ACTION_PAGES = 50,
     CANDIDATES = 5
@@ -23,9 +23,9 @@ struct search {
     const char *typed;
     struct arena *mem;
     const char *found[CANDIDATES];
-    int n; /* at most CANDIDATES: the rest is not counted */
+    int n; /* at most CANDIDATES: further ones are not counted */
     int64_t looked;
-    bool whole; /* every job was looked at */
+    bool whole; /* all jobs were read */
 };
 
 static bool
@@ -53,7 +53,7 @@ consider(struct search *s, const char *id)
         s->found[s->n++] = arena_strndup(s->mem, id, whole);
 }
 
-/* Asks one page; *more = another page follows, from the cursor that is in p now. */
+/* Asks for one page; *more = another page follows, from the cursor that is now in p. */
 static bool
 look_at_jobs(struct cli_queue *q, struct params *p, struct search *s, bool *more, struct err *e)
 {

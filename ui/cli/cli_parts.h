@@ -1,4 +1,5 @@
-/* What the two halves of the command line share: the options of every verb, and the look-up. */
+/* What the two halves of the command line share: the options of every verb, and the search for a
+ * verb. */
 #ifndef UI_CLI_CLI_PARTS_H
 #define UI_CLI_CLI_PARTS_H
 
@@ -13,19 +14,19 @@ struct cli_common {
 };
 extern const struct cli_option cli_common_options[];
 
-/* The verb of this name, or of what others call it; NULL = none. */
+/* The verb with this name, also with the name that other queue systems use; NULL = none. */
 const struct cli_verb *cli_find_verb(const char *name);
-/* The verb that was perhaps meant; NULL = none is near. */
+/* The verb with the most similar name; NULL = none is similar. */
 const char *cli_meant_verb(const char *word);
 
-/* Refuses a connection string that carries a password: every user can read argv in `ps`. */
+/* Rejects a connection string with a password, because every user can read argv by `ps`. */
 bool cli_check_secrets(const char *conninfo, struct err *e) __attribute__((warn_unused_result));
 
-/* -h, -p, -U: into every connection string that does not say it itself; a new one if there is none.
- */
+/* Adds -h, -p and -U to every connection string that does not have them; makes one if there is
+ * none. */
 bool cli_take_place(struct cli *c, const struct cli_common *o, struct err *e)
     __attribute__((warn_unused_result));
-/* -W: asks at the terminal, for all connections of this program. */
+/* -W: asks for the password at the terminal, for all connections of this program. */
 bool cli_ask_password(struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * -h, -p, -U and -W, as psql has them: they overrule the environment and a service file, but not
- * what the connection string itself says.
+ * the connection string itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum {
     DEL = 127
 };
 
-/* One port, or one a host: "5432,5433". */
+/* Reads one port, or one for each host: "5432,5433". */
 static bool
 check_ports(const char *text, struct err *e)
 {
@@ -86,13 +86,13 @@ write_all(int fd, const char *text)
     for (size_t left = strlen(text); left > 0;) {
         ssize_t n = write(fd, text, left);
         if (n < 0 && errno != EINTR)
-            return; /* the terminal is gone: the next read says so */
+            return; /* the terminal is gone: the next read reports it */
         text += n > 0 ? n : 0;
         left -= n > 0 ? (size_t)n : 0;
     }
 }
 
-/* Up to the end of the line; false when it was given up. */
+/* Reads up to the end of the line; false if the user has cancelled. */
 static bool
 read_secret(int fd, char *into, size_t size)
 {
@@ -119,7 +119,7 @@ read_secret(int fd, char *into, size_t size)
     return true;
 }
 
-/* Reads a password. The terminal shows nothing of it. ^C is read as a key, so that the program can
+/* Reads a password; the terminal does not show it. Ctrl-C is read as a key, so that the program can
  * switch the echo on again before it ends. */
 static bool
 ask_secret(int fd, char *into, size_t size, struct err *e)
@@ -153,7 +153,7 @@ cli_ask_password(struct err *e)
     bool ok = ask_secret(fd, secret, sizeof secret, e);
     close(fd);
     if (ok)
-        setenv("PGPASSWORD", secret, 1); /* for every connection, also one that comes later */
+        setenv("PGPASSWORD", secret, 1); /* for every connection, including later ones */
     explicit_bzero(secret, sizeof secret);
     return ok;
 }

@@ -1,6 +1,6 @@
 /*
- * Queues as a verb sees them: the answers of one transaction put together, row by row. A console
- * has a store for that; a verb asks once.
+ * The queues for a verb: the answers of one transaction, joined row by row. The console has a store
+ * for this; a verb asks only once.
  */
 #include "ui/cli/cli_queues.h"
 
@@ -14,10 +14,10 @@
 
 enum { RATE_MS = 10000 };
 
-/* Rows by the name of their queue, which is the first member of each. There may be hundreds of
+/* Rows sorted by the name of their queue, the first member of each. There may be hundreds of
  * thousands, in the order of the server's collation. */
 struct by_queue {
-    const void **rows; /* of one queue: as they came */
+    const void **rows; /* rows of the same queue keep their order */
     int n;
 };
 
@@ -47,7 +47,7 @@ by_queue(const struct rowset *rows)
     return b;
 }
 
-/* How many rows there are up to the last one of this queue. */
+/* The number of rows up to the last row of this queue. */
 static int
 up_to(const struct by_queue *b, const char *queue)
 {
@@ -72,7 +72,7 @@ find_queue(const struct by_queue *b, const char *queue)
     return n && !strcmp(queue_of(b->rows[n - 1]), queue) ? b->rows[n - 1] : NULL;
 }
 
-/* Rates out of one look: the kept points of a queue's counters and the counts of now. */
+/* Sets the rates: from the kept points of the queue's counters and the present counts. */
 static void
 set_rates(struct queue_row *q, const struct by_queue *kept, int64_t now_ms)
 {
@@ -98,7 +98,7 @@ set_rates(struct queue_row *q, const struct by_queue *kept, int64_t now_ms)
     history_free(h);
 }
 
-/* One queue after the other: the history of all at once would be a gigabyte. */
+/* Makes one queue's history after the other, because all at once would need a gigabyte. */
 static void
 add_rates(const struct rowset *kept, struct rowset *counts, int64_t now_ms)
 {
@@ -110,7 +110,8 @@ add_rates(const struct rowset *kept, struct rowset *counts, int64_t now_ms)
     free(points.rows);
 }
 
-/* A queue that has no settings is not paused, where they are ours; else nobody knows. */
+/* Sets whether queues are paused. In our own queue system a queue without settings is not paused;
+ * in others it is not known. */
 static void
 add_settings(const struct rowset *config, struct rowset *counts, bool foreign)
 {
@@ -126,7 +127,7 @@ add_settings(const struct rowset *config, struct rowset *counts, bool foreign)
     free(settings.rows);
 }
 
-/* How long jobs of the last hour waited and ran, by queue. */
+/* Sets how long the jobs of the last hour waited and ran. */
 static void
 add_times(const struct rowset *times, struct rowset *counts)
 {
@@ -144,7 +145,7 @@ add_times(const struct rowset *times, struct rowset *counts)
     free(known.rows);
 }
 
-/* What came in and went out in five minutes; rows without an answer know nothing of it. */
+/* Sets the jobs in and out of five minutes; a queue without an answer has unknown values. */
 static void
 add_paces(const struct rowset *paces, struct rowset *counts)
 {
@@ -160,7 +161,7 @@ add_paces(const struct rowset *paces, struct rowset *counts)
     free(known.rows);
 }
 
-/* With what is worked out for each. */
+/* Makes lines with calculated figures from the counts. */
 static struct queue_line *
 lines_of(const struct rowset *counts, const struct rowset *nodes, int64_t now_ms)
 {
@@ -174,7 +175,7 @@ lines_of(const struct rowset *counts, const struct rowset *nodes, int64_t now_ms
     return lines;
 }
 
-/* Adds the queues that have settings but hold no jobs: other queue systems do not count these. A
+/* Adds the queues that have settings but no jobs, because other queue systems do not count them. A
  * queue that is in both lists stays one row. */
 static void
 add_idle(const struct rowset *config, struct rowset *counts)
@@ -207,7 +208,7 @@ settle_approx(struct rowset *counts)
         q[i].approx = q[i].approx == 1;
 }
 
-/* What nobody asked for is not known: that is not the same as nothing. */
+/* Sets the times to "not known" if nobody asked for them: zero would be wrong. */
 static void
 forget_times(struct rowset *counts)
 {

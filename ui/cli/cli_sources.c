@@ -1,4 +1,4 @@
-/* From a command line to sources. Whom the user trusts is asked for each place by itself. */
+/* From a command line to sources. The trusted owners are determined for each database by itself. */
 #include "ui/cli/cli_sources.h"
 
 #include "model/base/mem.h"

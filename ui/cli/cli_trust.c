@@ -22,8 +22,8 @@ static const struct setting keys[] = {
 
 enum { NAMES_MOST = 4 };
 
-/* The names under which sections of the configuration file speak of a place: its service or
- * database; ended by NULL, in c's memory. */
+/* The names by which sections of the configuration file can mean a database: its service or its
+ * name; ended by NULL, in c's memory. */
 static const char *const *
 place_names(const struct cli *c, const char *conninfo, const char *dbname)
 {

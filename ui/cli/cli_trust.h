@@ -1,15 +1,15 @@
-/* Whom the user trusts in a database (model/adapter/trust.h): --trust-owner, trust_owner of the
- * configuration file, and the answers that the console's questions got in earlier runs. */
+/* The owners that the user trusts in a database (model/adapter/trust.h): from --trust-owner, from
+ * trust_owner in the configuration file, and from earlier answers to the console's questions. */
 #ifndef UI_CLI_CLI_TRUST_H
 #define UI_CLI_CLI_TRUST_H
 
 #include "model/adapter/trust.h"
 #include "ui/cli/cli.h"
 
-/* For one of the places of the command line; conninfo, dbname NULL = not given. The caller frees.
- */
+/* For one of the databases of the command line; conninfo, dbname NULL = not given. The caller
+ * frees. */
 struct trust *cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname);
-/* The same for the only place of a verb; lives as long as c. */
+/* The same for the only database of a verb; lives as long as c. */
 struct trust *cli_trust(struct cli *c);
 
 #endif

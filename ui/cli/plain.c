@@ -1,7 +1,7 @@
 /*
- * The line mode. A line is a verb as the shell would give it (queues, jobs state:failed, requeue
- * ...), run as a program of its own, so that whatever it does ends with it. Questions before an act
- * are the verb's. An empty line repeats the last look.
+ * The line mode. A line is a verb with its words, as typed in a shell (queues, jobs state:failed,
+ * requeue ...). The verb runs as a process of its own, so that nothing of it remains when it ends.
+ * The verb itself asks before it acts. An empty line repeats the last look.
  */
 #include "ui/cli/plain.h"
 
@@ -26,7 +26,7 @@ static const char intro[] =
     "An empty line shows the last one again. help lists all verbs, quit ends.\n";
 
 /* The next word of a line: blanks end it, quotes hold it together. NULL = no more; *bad = a quote
- * has no end. */
+ * is not closed. */
 static char *
 next_word(char **at, bool *bad)
 {
@@ -48,7 +48,7 @@ next_word(char **at, bool *bad)
     return word;
 }
 
-/* The options that name the database, as this program got them. */
+/* The options of this program that name the database. */
 static int
 add_common(const struct cli *c, const char **argv)
 {
@@ -78,7 +78,7 @@ add_common(const struct cli *c, const char **argv)
     return n;
 }
 
-/* Ctrl-C ends the verb, not the mode. */
+/* Runs a verb. Ctrl-C ends the verb, not the line mode. */
 static int
 run_verb(const struct cli *c, char *const *argv)
 {

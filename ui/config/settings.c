@@ -1,5 +1,5 @@
 /*
- * Reading the configuration, reading and writing the state. Files that are too large are not ours.
+ * Reads the configuration; reads and writes the state. Files that are too large are rejected.
  */
 #include "ui/config/settings.h"
 
@@ -63,7 +63,7 @@ settings_free(struct settings *s)
     free(s);
 }
 
-/* Takes text over. */
+/* Takes ownership of text. */
 static void
 add_complaint(struct settings *s, char *text)
 {
@@ -81,7 +81,7 @@ settings_complaint(const struct settings *s, int i)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* The path of one of our files, NULL = no home; the caller frees. */
+/* The path of a file of this program, NULL = no home folder; the caller frees. */
 static char *
 path_of(const char *variable, const char *below_home, const char *name)
 {
@@ -135,7 +135,7 @@ struct settings_reader {
     const char *const *names;
     void *into;
     bool applies;
-    bool unsure; /* in a section whose name can't be read: it may be one of ours */
+    bool unsure; /* in a section with an unreadable name: it may be meant for us */
 };
 
 static char *
@@ -153,7 +153,7 @@ refuse_line(const struct settings_reader *r, const char *key, const char *why)
     add_complaint(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
 }
 
-/* Cuts a comment: # at the start of the line or behind a blank. */
+/* Cuts a comment: # at the start of the line or after a blank. */
 static void
 cut_comment(char *line)
 {
@@ -164,7 +164,8 @@ cut_comment(char *line)
         }
 }
 
-/* Switches a protection on if its line can't be read: a typing error must not switch it off. */
+/* Switches a protection on if its line can't be read, because a typing error must not switch it
+ * off. */
 static void
 close_switch(const struct settings_reader *r, const struct setting *o)
 {
@@ -185,7 +186,7 @@ close_all(const struct settings_reader *r)
             close_switch(r, o);
 }
 
-/* The switch that a line seems to mean, although it is not a valid "key = value". */
+/* The switch that a line probably means, although the line is not a valid "key = value". */
 static void
 close_meant(const struct settings_reader *r, const char *key)
 {
@@ -286,7 +287,7 @@ read_section(struct settings_reader *r, char *line)
         r->applies |= !strcmp(*n, trim(line + 1));
 }
 
-/* read-only is read_only, too. */
+/* Compares names of keys: read-only is read_only, too. */
 static bool
 is_named(const char *name, const char *key)
 {
@@ -346,7 +347,7 @@ settings_parse(struct settings *s, const char *file, const char *text, const str
     free(copy);
 }
 
-/* The path as people write it: ~ for the home folder. */
+/* Replaces the home folder in a path by ~. */
 static const char *
 short_path(struct settings *s, const char *path)
 {
@@ -436,7 +437,7 @@ settings_apart(struct settings *s, const char *name)
     s->state = arena_printf(s->mem, "state.%s", name);
 }
 
-/* "queues: sort=ready desc"; what it does not understand it forgets. */
+/* Reads "queues: sort=ready desc"; a line of another form is dropped. */
 void
 settings_load(struct settings *s)
 {

@@ -1,6 +1,6 @@
-/* Settings: the configuration file, which only the user writes, and the state file, which only we
- * write (order and columns of each table). Both are text with one setting a line. Neither can stop
- * the console: an error in them is reported with file, line and key. */
+/* Settings: the configuration file, which only the user writes, and the state file, which only this
+ * program writes (order and columns of each table). Both are text with one setting in a line.
+ * Neither can stop the console: an error in them is reported with file, line and key. */
 #ifndef UI_CONFIG_SETTINGS_H
 #define UI_CONFIG_SETTINGS_H
 
@@ -12,7 +12,7 @@
 
 enum setting_kind {
     SET_FLAG,   /* bool: yes no true false on off 1 0 */
-    SET_SAFETY, /* the same, for a switch that protects: it is on if it can't be read */
+    SET_SAFETY, /* the same, for a protection: if unreadable, it is on */
     SET_TEXT,   /* char *, owned by the struct settings */
     SET_TIME    /* int64_t ms, as duration_parse */
 };
@@ -28,17 +28,17 @@ struct settings;
 struct settings *settings_new(void);
 void settings_free(struct settings *s);
 
-/* Lines `key = value`, and `[name]`: what follows counts only where one of `names` (ended by NULL)
- * is that name. A comment begins with # at the start of a line or behind a blank. What is wrong
- * becomes a complaint and is left out; but a SET_SAFETY is switched on by a wrong value, by a
- * misspelt name and by a section whose name can't be read. */
+/* Reads lines `key = value`, and `[name]`: the lines after it count only if `names` (ended by NULL)
+ * has that name. A comment begins with # at the start of a line or after a blank. A bad line
+ * becomes a complaint and is ignored; but a SET_SAFETY is switched on by a bad value, by a misspelt
+ * name and by a section whose name can't be read. */
 void settings_parse(struct settings *s, const char *file, const char *text,
                     const struct setting *table, const char *const *names, void *into);
-/* $XDG_CONFIG_HOME/queuetop/config; no such file is nothing to complain of. A file that can't be
- * read switches every SET_SAFETY on. */
+/* Reads $XDG_CONFIG_HOME/queuetop/config. If there is no such file, there is no complaint. If the
+ * file can't be read, every SET_SAFETY is switched on. */
 void settings_read(struct settings *s, const struct setting *table, const char *const *names,
                    void *into);
-/* A SET_SAFETY is on only because something could not be read. */
+/* True if a SET_SAFETY is on only because something could not be read. */
 bool settings_closed(const struct settings *s);
 /* The i-th complaint, NULL = no more. */
 const char *settings_complaint(const struct settings *s, int i);
@@ -49,7 +49,8 @@ const char *settings_complaint(const struct settings *s, int i);
 void settings_apart(struct settings *s, const char *name);
 void settings_load(struct settings *s);
 const char *settings_get(const struct settings *s, const char *name); /* "" = nothing kept */
-/* The value if the user has set nothing: settings_put of this value removes the line. */
+/* Sets the usual value, which counts if the user has set nothing. settings_put of the usual value
+ * removes the line. */
 void settings_usual(struct settings *s, const char *name, const char *line);
 void settings_put(struct settings *s, const char *name, const char *line);
 /* Writes the state file if something has changed: to a new file, mode 0600, which replaces the old

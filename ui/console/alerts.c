@@ -1,6 +1,6 @@
 /*
- * Alerts: found, drawn, walked. A walk over any number of alerts is one step on the trail: Esc goes
- * back to where the walk began.
+ * Alerts: finds them, draws them, and walks through them. A walk over any number of alerts is one
+ * step on the trail: Esc goes back to the place where the walk began.
  */
 #include "ui/console/alerts.h"
 
@@ -121,7 +121,8 @@ alerts_draw(struct app *a, struct grid *g, struct rect r, int at)
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-/* The row of a list: by its id, or the first whose id begins with it (Failed: queue, error). */
+/* Selects a row of a list: the row with this id, or the first one whose id begins with it (Failed:
+ * queue, error). */
 static const char *
 find_row(const struct list *l, const char *row)
 {
@@ -159,7 +160,7 @@ alerts_seek(struct app *a)
     l->seek = NULL;
 }
 
-/* The index of the alert after the last one that the walk has shown. */
+/* The index of the alert that follows the last one of the walk. */
 static int
 next_alert(const struct alerts *l)
 {
@@ -179,12 +180,12 @@ alerts_open(struct app *a, int i)
     struct filter_mark mark;
     struct err e = {0};
 
-    if (i < 0 || i >= all->n) { /* the last alert has just ended */
+    if (i < 0 || i >= all->n) { /* no alert is left */
         app_say(a, SAY_INFO, "%s", no_alert(a, 0));
         return;
     }
     const struct alert *to = &all->alerts[i];
-    trail_hold(a, walking); /* the whole walk is one place */
+    trail_hold(a, walking); /* the whole walk is one place on the trail */
     app_open(a, view_screen(to->screen)->name, NULL);
     trail_hold(a, false);
     struct view *v = app_view(a);

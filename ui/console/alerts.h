@@ -18,18 +18,18 @@ struct alerts {
     const struct store *store; /* the store, generation and time that `now` was made from */
     uint64_t seen;
     int64_t at_ms;
-    char *last, *seek;   /* the row of the last step; the row to select as soon as the list has
-                            it */
-    int last_screen, at; /* its screen; its place among the alerts */
-    bool walking;        /* the walk has opened the screen in front: Esc ends the walk */
+    char *last, *seek;   /* the row of the alert that the walk is at; the row to select as soon as
+                            the list has it */
+    int last_screen, at; /* the screen of `last`; the place of its alert among all */
+    bool walking;        /* the walk opened the screen in front: Esc ends the walk */
 };
 
 const struct attention *app_attention(struct app *a);
 void alerts_done(struct alerts *l);
-/* A rule with a title, then the alerts, as many as there is room for; `at` has the cursor, -1 =
- * none has. Says how many there was room for. */
+/* Draws a rule with a title, then as many alerts as have room. `at`: the alert with the cursor, -1
+ * = none. Returns the number of alerts that are shown. */
 int alerts_draw(struct app *a, struct grid *g, struct rect r, int at);
-void alerts_open(struct app *a, int i); /* its row, on its screen */
+void alerts_open(struct app *a, int i); /* opens the screen of alert i and selects its row */
 void alerts_seek(struct app *a);        /* after new rows: selects the row of the walk */
 void alerts_leave(struct app *a);       /* the walk has ended */
 void on_alert(struct app *a, int arg);

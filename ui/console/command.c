@@ -1,5 +1,5 @@
 /*
- * Looks things up in the tables of commands.
+ * Looks up commands in their tables.
  */
 #include "ui/console/command.h"
 
@@ -10,7 +10,7 @@
 
 enum { COMMANDS_MOST = 200 };
 
-/* All tables as one, made at the first look. */
+/* The commands of all tables in one array, made at the first call. */
 static const struct command *const *
 all_commands(void)
 {
@@ -143,7 +143,8 @@ command_takes(const struct command *c)
     return words[c->takes];
 }
 
-/* The groups in the order in which the table first names them. */
+/* Whether command i is the first one of its group. The groups are in the order in which the tables
+ * first name them. */
 static bool
 first_of_group(int i)
 {

@@ -1,5 +1,6 @@
 /*
- * Completion of the filter: the term under the cursor is cut out, then matched with what it may be.
+ * Completion of the filter: finds the term under the cursor, then the keys, states or names that
+ * begin with it.
  */
 #include "ui/console/complete.h"
 
@@ -115,7 +116,7 @@ offer_kinds(struct completion *c, const struct names *kinds, const char *typed, 
         offer(c, typed, before, kinds->items[i]);
 }
 
-/* The states after the last comma of the list. */
+/* Offers states that begin with the text after the last comma. */
 static void
 offer_states(struct completion *c, const char *list)
 {
@@ -148,7 +149,7 @@ static const struct {
     {"payload.", PARAM_PATH        },
 };
 
-/* Offers the keys that the queue system can filter by. */
+/* Offers the keys by which the queue system can filter. */
 static void
 offer_keys(struct completion *c, const struct adapter *a, const char *typed)
 {
@@ -180,7 +181,7 @@ offer_terms(struct completion *c, const struct known *known, const char *term)
     }
 }
 
-/* Where the term under the cursor, or before it, begins. Blanks in quotes are part of a term. */
+/* The first byte of the term under the cursor or before it. Blanks in quotes are part of a term. */
 static int
 term_start(const char *text, int at)
 {

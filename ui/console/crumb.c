@@ -1,6 +1,6 @@
 /*
- * The path in the row of tabs. Views add what they are about: the frame asks those on the stack,
- * the first one first.
+ * The path in the row of tabs. The frame asks each view on the stack, from the bottom up, and each
+ * view appends its subject.
  */
 #include "ui/console/crumb.h"
 

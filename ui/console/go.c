@@ -1,6 +1,6 @@
 /*
- * Going somewhere by what is typed. Names are those that the store has: nothing is asked before the
- * screen is there.
+ * Goes to a place that the user has typed. Names are looked up in the store: no server is asked
+ * before the screen is open.
  */
 #include "ui/console/go.h"
 
@@ -14,15 +14,15 @@
 #include "ui/console/commands.h"
 
 enum { QUEUES_DIGIT = 1, JOBS_DIGIT, FAILED_DIGIT, NODES_DIGIT, SCHEDULES_DIGIT };
-enum { ID_PART = 4 }; /* digits of an id that are enough to look for it */
+enum { ID_PART = 4 }; /* the least digits of an id for a search */
 
 /* --- names ------------------------------------------------------------------------------------ */
 
 struct match {
     const char *word;
-    const char *found; /* the name that is equal, else the last one that begins with the word */
+    const char *found; /* the equal name, else the last one that begins with the word */
     bool equal;
-    int n; /* that begin with it */
+    int n; /* names that begin with the word */
 };
 
 static void
@@ -82,8 +82,8 @@ look_at_jobs(struct match *m, const struct store *s)
     }
 }
 
-/* Says why no thing has been found; true = one has. A topic that has no answer yet decides nothing:
- * the page says itself when there is no such thing. */
+/* Whether m has one thing to go to; if it has none or several, a message says so. If the topic has
+ * no answer yet, the word itself counts as found: the page will say if there is no such thing. */
 static bool
 is_one(struct app *a, struct match *m, const char *noun, enum topic topic)
 {
@@ -120,7 +120,8 @@ go_node(struct app *a, int digit, const char *name)
         app_open_page(a, view_screen(digit)->name, "node", m.found);
 }
 
-/* A schedule has no page: its row is selected, or filtered for where there is no answer yet. */
+/* Goes to a schedule. A schedule has no page: its row is selected, or, if no answer has come yet,
+ * the list is filtered for the name. */
 void
 go_schedule(struct app *a, int digit, const char *name)
 {
@@ -145,7 +146,8 @@ is_part(const char *id)
     return strlen(id) >= ID_PART && id[strspn(id, "0123456789abcdefABCDEF-")] == 0;
 }
 
-/* A part of an id is looked for among the jobs that were read, then by a search for the word. */
+/* For a part of an id: looks among the jobs that were read; if none fits, opens a search for the
+ * word. */
 void
 go_job(struct app *a, int digit, const char *id)
 {
@@ -217,7 +219,8 @@ go_jobs(struct app *a, int digit, const char *filter)
     filter_done(&f);
 }
 
-/* A word is the name of a queue; what has a key, or blanks and no queue's name, is a filter. */
+/* The text is a filter if it has a key, or blanks without being the name of a queue. Otherwise the
+ * text is the name of a queue. */
 void
 go_failed(struct app *a, int digit, const char *text)
 {

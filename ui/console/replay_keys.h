@@ -1,6 +1,6 @@
-/* Recordings on the screen: the badge of one that is being made, and the time, the bar and the keys
- * of one that is shown (--replay). The player is model/tape/replay.h; here are only its controls.
- */
+/* Recordings on the screen. For a recording that is being made: its badge. For one that is shown
+ * (--replay): the time, the bar and the keys. The player is model/tape/replay.h; this file has only
+ * its controls. */
 #ifndef UI_CONSOLE_REPLAY_KEYS_H
 #define UI_CONSOLE_REPLAY_KEYS_H
 

@@ -1,7 +1,7 @@
 /*
- * Made by the same tables that decode the rows (model/adapter/record.h): a new column of the
- * contract is in the JSON without a line in this file. Rows of lists begin with the struct of the
- * record.
+ * The JSON is made by the tables that decode the rows (model/adapter/record.h): a new column of the
+ * contract appears in the JSON without a change here. The struct of a list's row begins with the
+ * struct of its record.
  */
 #include "ui/console/row_json.h"
 
@@ -20,14 +20,14 @@ field_at(const void *row, const struct field *f)
     return (const char *)row + f->offset;
 }
 
-/* True for fields that only this program needs. */
+/* Whether only this program needs the field. */
 static bool
 is_ours(const struct field *f)
 {
     return !strcmp(f->name, "cursor") || !strcmp(f->name, "version");
 }
 
-/* "created_ms" is a time, "run_timeout_ms" is not. */
+/* Whether the field is a time: "created_ms" is one, "run_timeout_ms" is not. */
 static bool
 is_time(const struct field *f)
 {
@@ -105,7 +105,7 @@ add_record(struct buf *out, const struct record *rec, const void *row)
     }
 }
 
-/* A JSON payload is put in as JSON if it is whole. */
+/* Writes a payload: as JSON if the payload is complete JSON. */
 static void
 add_job(struct buf *out, const struct job_detail *j)
 {
@@ -124,7 +124,7 @@ add_job(struct buf *out, const struct job_detail *j)
     }
 }
 
-/* For rows that no record describes: the texts of their columns. */
+/* Adds the texts of the columns, for rows that no record describes. */
 static void
 add_cells(const struct app *a, const struct list *l, const void *row, struct buf *out)
 {
@@ -225,7 +225,7 @@ row_lines(const struct app *a, struct buf *out)
 
     buf_str(out, "");
     for (int k = 0; t && k < 2 && t->records[k]; k++)
-        for (int i = k; i < t->records[k]->n; i++) /* the second begins with the queue again */
+        for (int i = k; i < t->records[k]->n; i++) /* the second repeats the queue */
             if (!is_ours(&t->records[k]->fields[i]))
                 add_line(out, a, &t->records[k]->fields[i], row);
     if (row && !t)

@@ -54,7 +54,7 @@ read_seconds(const struct cli *c, int *seconds, struct err *e)
     return true;
 }
 
-/* libpq's variables are about other servers. */
+/* Removes libpq's variables from the environment, because they are about other servers. */
 static void
 forget_environment(void)
 {
@@ -66,7 +66,7 @@ forget_environment(void)
     }
 }
 
-/* The report comes in one piece, and then nothing until the keeper ends. */
+/* Reads the keeper's report. It comes in one piece; then nothing comes until the keeper ends. */
 static void
 hear_keeper(void *ctx, short revents)
 {
@@ -96,7 +96,7 @@ fork_keeper(struct demo *d, struct err *e)
         return fail(e, ERR_SYS, "pipe: %s", strerror(errno));
     }
     fflush(NULL);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a killed keeper leaves becomes ours */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of a killed keeper become our children */
     d->keeper = fork();
     if (d->keeper == 0) {
         close(life[1]);
@@ -146,8 +146,8 @@ start_keeper(struct demo *d, struct err *e)
     return true;
 }
 
-/* Removes the directory once no process is left. When the keeper was killed, its children are ours
- * now, and the kernel has told them to go; who does not is killed in the end. */
+/* Removes the directory once no process is left. If the keeper was killed, its children are ours
+ * now, and the kernel has told them to end. A child that does not end is killed. */
 static bool
 clean_up(struct demo *d)
 {
@@ -186,10 +186,11 @@ time_is_up(void *ctx)
 
     d->timed_out = true;
     if (d->has_terminal)
-        raise(SIGTERM); /* the console ends as it does for anybody's SIGTERM */
+        raise(SIGTERM); /* SIGTERM ends the console as usual */
 }
 
-/* `queuetop queues`, by another process: this one must not have a thread, and its loop is busy. */
+/* Runs `queuetop queues` as another process, because this process must not have a second thread and
+ * its loop is busy. */
 static int
 print_queues(const struct cli *c, const struct demo *d)
 {
@@ -258,7 +259,7 @@ run_demo(struct cli *c, struct demo *d, int (*console)(struct cli *c, const void
 int
 demo_run(struct cli *c, int (*console)(struct cli *c, const void *options), const void *options)
 {
-    struct demo *d = arena_alloc(c->mem, sizeof *d); /* c->conninfo will point into it */
+    struct demo *d = arena_alloc(c->mem, sizeof *d); /* c->conninfo will point into this buffer */
     struct err e = {0};
 
     d->loop = c->loop;

@@ -1,7 +1,7 @@
 /*
- * The tables of the demo: what is pushed, how long it takes, how it fails. Rates add up to about 30
- * jobs a second, which two cores hardly notice. Some texts are hostile on purpose (an escape
- * sequence, a right-to-left mark): a console must show them harmlessly.
+ * The tables of the demo: which jobs are pushed, how long they take, how they fail. The rates add
+ * up to about 30 jobs a second, a small load for two cores. Some texts are hostile on purpose (an
+ * escape sequence, a right-to-left mark): a console must show them harmlessly.
  */
 #include "ui/demo/demo_jobs.h"
 
@@ -44,7 +44,7 @@ const struct demo_kind demo_kinds[] = {
 };
 /* clang-format on */
 
-/* one way to fail: of a hundred tries, or of a hundred jobs each time */
+/* one way to fail: percent of the tries, or percent of the jobs, which then fail each time */
 struct demo_fault {
     const char *queue;
     int percent;
@@ -88,7 +88,7 @@ demo_pace(double pace, int64_t ready)
     return next < SLOWEST ? SLOWEST : next > 1 ? 1 : next;
 }
 
-/* xorshift64: good enough to look alive */
+/* xorshift64: random enough for a demo */
 static uint64_t
 next(uint64_t *random)
 {
@@ -143,7 +143,7 @@ demo_decide(struct demo_try *t)
     uint64_t of_job = hash(t->id);
     bool incident = t->wall_ms % INCIDENT_EVERY_MS < INCIDENT_MS;
 
-    for (int i = 0; i < 8; i++) /* ids made in one moment differ little */
+    for (int i = 0; i < 8; i++) /* mixes the bits: ids made at one moment differ little */
         next(&of_job);
     t->random = of_job + (uint64_t)t->number * 0x9e3779b97f4a7c15U + 1;
     for (int i = 0; i < 8; i++)

@@ -1,8 +1,8 @@
 /*
- * The keeper of the demo: it starts the server and everything that works on it, waits for its pipe
- * to close, and ends all. It is the reaper of everything that its children leave behind, so it
- * finds every process of the demo as its child in /proc, sooner or later. It never opens a
- * connection: the program's own verbs talk to the server.
+ * The keeper of the demo: starts the server and everything that works on it, waits for its pipe to
+ * close, and ends all. The keeper is the reaper of all orphans among its descendants, so sooner or
+ * later it finds every process of the demo as its child in /proc. It never opens a connection: the
+ * program's own verbs talk to the server.
  */
 #include "ui/demo/demo_parts.h"
 
@@ -22,9 +22,9 @@
 #include "model/base/loop.h"
 
 enum {
-    LOOK_MS = 15,     /* between two looks whether the server is ready */
-    START_MS = 60000, /* for one step of the start */
-    END_MS = 5000,    /* for the server's end, before it is killed */
+    LOOK_MS = 15,     /* between two tests whether the server is ready */
+    START_MS = 60000, /* limit for one step of the start */
+    END_MS = 5000,    /* limit for the server's end; then it is killed */
     ARGS_MAX = 24,
     FIRST_PAUSE_MS = 20000, /* the node with hiccups: its first one, */
     PAUSE_EVERY_MS = 90000, /* the others, */
@@ -35,14 +35,14 @@ struct keeper {
     const struct demo_place *place;
     struct loop *loop;
     int life, ready, log;
-    off_t step_at; /* where the log stood when the step began */
-    bool stop;     /* the demo is gone, or a signal told us to go */
-    pid_t server;  /* 0 = not running */
+    off_t step_at; /* size of the log when the step began */
+    bool stop;     /* the demo has ended, or a signal asks us to end */
+    pid_t server;  /* pid of the server, 0 = not running */
     pid_t waited;  /* the step that runs; 0 = it ended with status */
     int status;
     pid_t hiccup; /* the worker that is stopped now and then */
     bool is_stopped;
-    char self[PATH_MAX]; /* this program */
+    char self[PATH_MAX]; /* path of this program */
     char schema[80];     /* as an option of every verb */
 };
 
@@ -103,7 +103,7 @@ reap(void *ctx, int signo)
 
 /* --- starting --- */
 
-/* The child's half: never returns. It dies with the keeper, by death_signal. */
+/* The child's part after fork: never returns. death_signal ends the child when the keeper dies. */
 static _Noreturn void
 become_program(struct keeper *k, const char *const *args, bool of_server, pid_t keeper)
 {
@@ -114,11 +114,11 @@ become_program(struct keeper *k, const char *const *args, bool of_server, pid_t 
     dup2(null, STDIN_FILENO);
     dup2(k->log, STDOUT_FILENO);
     dup2(k->log, STDERR_FILENO);
-    /* after the change of user, which would clear the wish for a signal */
+    /* after the change of user, which would reset the death signal */
     if (chdir(k->place->dir) != 0 || (of_server && !demo_drop_root(k->place)) ||
         prctl(PR_SET_PDEATHSIG, death_signal) != 0 || getppid() != keeper)
         _exit(126);
-    char *argv[ARGS_MAX] = {NULL}; /* execv promises to change none of them, but not in its type */
+    char *argv[ARGS_MAX] = {NULL}; /* execv changes none of them, but its type does not say so */
     for (int i = 0; args[i] && i < ARGS_MAX - 1; i++)
         memcpy(&argv[i], &args[i], sizeof argv[i]);
     execv(args[0], argv);
@@ -136,8 +136,8 @@ spawn(struct keeper *k, const char *const *args, bool of_server)
     return pid;
 }
 
-/* What the log says since the step began, its end if it is long, on one line. Where our own verbs
- * speak, the server's lines around that are left out. */
+/* What the log says since the step began, on one line; of a long log only the end. If our own verbs
+ * have written lines, the server's lines are left out. */
 static void
 log_tail(const struct keeper *k, char *out, size_t size)
 {
@@ -162,7 +162,7 @@ run_failed(struct keeper *k, const char *what, struct err *e)
     return fail(e, ERR_SYS, "%s failed: %s", what, tail);
 }
 
-/* Runs one step of the start to its end. */
+/* Runs one step of the start and waits for its end. */
 static bool
 run_program(struct keeper *k, const char *const *args, bool of_server, struct err *e)
 {
@@ -199,7 +199,7 @@ start_server(struct keeper *k, struct err *e)
     return k->server > 0 || fail(e, ERR_SYS, "fork: %s", strerror(errno));
 }
 
-/* postmaster.pid says in its eighth line how far the server is (pg_ctl reads it too). */
+/* Reads the state of the server from line eight of postmaster.pid, as pg_ctl does. */
 static bool
 server_is_ready(const struct keeper *k)
 {
@@ -261,8 +261,8 @@ start_node(struct keeper *k, const struct demo_node *n)
     return spawn(k, args, false);
 }
 
-/* Stops one worker for longer than its lease and lets it go on: a node that is late, jobs that are
- * given to others, and answers that come too late. */
+/* Stops one worker for longer than its lease and then continues it. So the demo shows a late node,
+ * jobs that are given to others, and answers that come too late. */
 static void
 hiccup(void *ctx)
 {
@@ -297,7 +297,7 @@ start_load(struct keeper *k, struct err *e)
 
 /* --- ending --- */
 
-/* What the killed ones leave comes to us and goes the same way. */
+/* children of killed processes become ours: kill them, too */
 static void
 kill_all_but_server(struct keeper *k)
 {
@@ -320,7 +320,7 @@ end_all(struct keeper *k)
         kill(k->server, SIGQUIT);
     while (k->server > 0 && clock_ms() < deadline && loop_turn(k->loop, END_MS, &e))
         continue;
-    k->server = 0; /* so that it counts as one of those to kill */
+    k->server = 0; /* so that it counts among those to kill */
     kill_all_but_server(k);
     demo_remove_dir(k->place);
 }
@@ -336,7 +336,7 @@ open_log(struct keeper *k)
     k->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     ssize_t n = readlink("/proc/self/exe", k->self, sizeof k->self - 1);
     k->self[n > 0 ? n : 0] = 0;
-    if (access(k->self, X_OK) != 0) /* built anew meanwhile */
+    if (access(k->self, X_OK) != 0) /* the program was built again meanwhile */
         snprintf(k->self, sizeof k->self, "/proc/self/exe");
 }
 

@@ -1,8 +1,9 @@
 /*
- * The load of the demo, as two inner verbs. `demo-load` pushes jobs at a rate that swings, and
- * plays the operator who drains a node and the colleague whose report runs for minutes; `demo-job`
- * is the COMMAND of its workers: a program that takes as long, and fails as often, as the table in
- * demo_jobs.c says of its queue. Both use nothing that a program of somebody else could not use.
+ * The load of the demo, as two internal verbs. `demo-load` pushes jobs at a rate that swings. It
+ * also plays the operator who drains a node, and the colleague whose report runs for minutes.
+ * `demo-job` is the COMMAND of the workers: a program that takes as long, and fails as often, as
+ * the table in demo_jobs.c says for its queue. Both use only functions that any other program can
+ * use.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,7 +23,7 @@ enum {
     TICK_MS = 250,
     PUSH_MAX = 400,   /* jobs in one statement */
     DRAIN_MS = 9000,  /* when worker-3 is asked to drain */
-    EXPORT_MS = 5000, /* when the report begins, and the pause before it begins again */
+    EXPORT_MS = 5000, /* when the report begins, and the pause before the next one */
     EXPORT_LASTS_MS = 660000,
     LOOK_MS = 2000,    /* between looks at the backlog */
     SWING_MS = 150000, /* period of the slowest swing */
@@ -37,18 +38,18 @@ struct load {
     struct queue *queue;
     struct db *operator_, *report;
     const struct demo_kind *first; /* kinds, ended by a NULL name */
-    double due[DEMO_KINDS_MAX];    /* of each kind, a fraction of a job too */
+    double due[DEMO_KINDS_MAX];    /* jobs of each kind to push, with fractions */
     uint64_t random;
-    int64_t start_ms, last_ms, look_ms, report_ms; /* the last two: when it is time again */
-    double pace; /* of the rates: less than 1 while the workers are behind */
+    int64_t start_ms, last_ms, look_ms, report_ms; /* the last two: when they are due */
+    double pace; /* factor for the rates: less than 1 while the workers are behind */
     bool busy;   /* a push has not been answered yet */
     bool drained;
-    struct buf text; /* payloads of one push, one after another with a NUL between */
+    struct buf text; /* payloads of one push, each ended by a NUL */
 };
 
 /* --- pushing --- */
 
-/* Between 0.2 and 1.8 times the mean; each kind swings at a period of its own. */
+/* The factor for a rate, between 0.2 and 1.8; each kind swings with a period of its own. */
 static double
 swing(const struct load *l, int kind)
 {
@@ -59,7 +60,7 @@ swing(const struct load *l, int kind)
     return phase < 0.5 ? 0.2 + 3.2 * phase : 3.4 - 3.2 * phase;
 }
 
-/* Appends a text with its NUL and gives where it starts. */
+/* Appends a text with its NUL and returns the offset of its start. */
 static size_t
 add_text(struct load *l, const char *pattern)
 {
@@ -81,7 +82,7 @@ pushed(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n)
         cli_say(l->c, "push: %s", e->text);
 }
 
-/* One job; its texts are offsets until the buffer has stopped to grow. */
+/* Adds one job. Its texts are offsets until the buffer has its final size. */
 struct draft {
     struct queue_push push;
     size_t payload, unique;
@@ -123,7 +124,8 @@ push_drafts(struct load *l, struct draft *drafts, int n)
         queue_push(l->queue, jobs, n, pushed, l);
 }
 
-/* Pushes what has become due. While the server does not answer, it stays due, up to one push. */
+/* Pushes the jobs that are due. While the server does not answer, they stay due, at most as many as
+ * one push holds. */
 static void
 push_due(struct load *l)
 {
@@ -131,7 +133,7 @@ push_due(struct load *l)
     int n = 0;
 
     buf_clear(&l->text);
-    buf_add(&l->text, "", 1); /* so that no text starts at 0 */
+    buf_add(&l->text, "", 1); /* so that offset 0 is no text */
     for (int i = 0; l->first[i].queue; i++)
         for (; l->due[i] >= 1 && n < PUSH_MAX; l->due[i] -= 1)
             draft_job(l, &l->first[i], &drafts[n++]);
@@ -150,7 +152,7 @@ console_call(struct db_stmt *stmt, const char *name, bool bare)
     return (struct db_call){.stmts = stmt, .n = 1, .bare = bare};
 }
 
-/* A connection to the demo's server, beside the one that the command line names. */
+/* Opens another connection to the demo's server, beside that of the command line. */
 static struct db *
 other_db(struct cli *c, const char *names, const char *app_name, bool once)
 {
@@ -166,7 +168,7 @@ other_db(struct cli *c, const char *names, const char *app_name, bool once)
     return db_new(c->loop, &o);
 }
 
-/* Says one thing and closes the connection. */
+/* Runs one statement and closes the connection. */
 static bool
 say_once(struct cli *c, struct db *db, const char *name, bool bare, struct err *e)
 {
@@ -189,7 +191,7 @@ create_database(struct cli *c)
     return say_once(c, db, "demo_database", true, &e) ? CLI_DONE : cli_fail(c, &e);
 }
 
-/* The owner makes roles and settings, the operator pauses a queue. */
+/* The owner makes roles and settings; the operator pauses a queue. */
 static int
 set_up(struct cli *c)
 {
@@ -221,7 +223,7 @@ drain_node(struct load *l)
     db_ask(l->operator_, &call, -1, drained, l);
 }
 
-/* The load fits the machine: what its workers can't do in time is not pushed. */
+/* Adapts the load to the machine: jobs that the workers can't do in time are not pushed. */
 static void
 looked(void *ctx, struct db_reply *reply)
 {
@@ -244,7 +246,7 @@ ask_backlog(struct load *l)
     db_ask(l->operator_, &call, -1, looked, l);
 }
 
-/* Somebody may have ended it: then it begins again later. */
+/* Somebody may have ended the report: then it begins again later. */
 static void
 reported(void *ctx, struct db_reply *reply)
 {
@@ -330,7 +332,7 @@ env(const char *name)
     return value ? value : "";
 }
 
-/* Takes its time, without a busy moment; a signal ends it as it ends any program. */
+/* Sleeps for the time of the job; a signal ends the program as usual. */
 static bool
 work_for(struct loop *loop, int64_t ms)
 {
@@ -347,11 +349,11 @@ job_run(struct cli *c, const void *options)
     const char *how = c->nwords ? c->words[0] : "";
 
     (void)options;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the worker ends, the job ends */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the worker has ended, so the job ends */
     t.number = (int)strtol(env("QUEUETOP_TRY"), NULL, 10);
     t.wall_ms = clock_wall_ms();
     demo_decide(&t);
-    if (strcmp(how, "crash") == 0) { /* as if the kernel had run out of memory */
+    if (strcmp(how, "crash") == 0) { /* as the kernel does when memory is exhausted */
         work_for(c->loop, DEMO_CRASH_MS);
         kill(getppid(), SIGKILL);
         return EXIT_FAILURE;
@@ -368,7 +370,7 @@ job_run(struct cli *c, const void *options)
     return EXIT_FAILURE;
 }
 
-/* Without a help text they stand in no list: they are no use to anybody else. */
+/* Without a help text the verbs are in no list, because they are of no use to users. */
 const struct cli_verb verbs_demo[] = {
     {.name = "demo-load",
      .words = "create|setup|run DIR",

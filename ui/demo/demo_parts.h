@@ -1,10 +1,10 @@
-/* What the parts of the demo share: where its server lives, and who takes it all down.
+/* What the parts of the demo share: where its server lives, and who ends it.
  *
- * Three processes matter. The demo (the user's own process, with the console) makes the directory
- * and holds the writing end of a pipe. The keeper, its child in a session of its own, starts
- * everything else and is the reaper of it; when the pipe closes, for whatever reason the demo
- * ended, it ends all and removes the directory. Should the keeper be killed, the kernel ends its
- * children (PR_SET_PDEATHSIG) and the demo removes the directory. */
+ * Three processes matter. The demo is the user's own process, with the console; it makes the
+ * directory and holds the writing end of a pipe. The keeper is a child of the demo, in a session of
+ * its own; it starts everything else and reaps all orphans. The pipe closes when the demo ends, for
+ * whatever reason; then the keeper ends all and removes the directory. If the keeper is killed, the
+ * kernel ends its children (PR_SET_PDEATHSIG) and the demo removes the directory. */
 #ifndef UI_DEMO_DEMO_PARTS_H
 #define UI_DEMO_DEMO_PARTS_H
 
@@ -17,35 +17,35 @@
 struct demo_place {
     char dir[80];           /* private directory; the server's socket is in it */
     char bin[PATH_MAX / 2]; /* where initdb and postgres are */
-    char conninfo[160];     /* of the console: the operator */
+    char conninfo[160];     /* connection string of the console: the operator */
     const char *schema;     /* where the queue is installed */
-    char user[32];          /* who runs the server, when we are root; else "" */
+    char user[32];          /* the user who runs the server if we are root; else "" */
     uid_t uid;
     gid_t gid;
 };
 
-/* What the keeper tells the demo once, through a pipe. */
+/* The report that the keeper sends to the demo once, through a pipe. */
 struct demo_report {
     bool ok;
     struct err err;
 };
 
-/* Finds the server's programs: PATH, then the distribution's directories, newest version first,
- * then pg_config. The error names the package to install. */
+/* Finds the server's programs: first in PATH, then in the distribution's directories (newest
+ * version first), then by pg_config. The error names the package to install. */
 bool demo_find_server(struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
-/* Makes the directory below TMPDIR (/tmp), 0700, owned by the server's user. */
+/* Makes the directory below TMPDIR (/tmp), mode 0700, owned by the server's user. */
 bool demo_make_dir(struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
-/* Removes the directory with all that is in it; false when something is left. */
+/* Removes the directory with everything in it; false if something is left. */
 bool demo_remove_dir(const struct demo_place *p);
-/* In a child that becomes a program of the server: gives up root for good. */
+/* For a child that becomes a program of the server: gives up root for good. */
 bool demo_drop_root(const struct demo_place *p);
-/* Kills every child of this process but one; false when there was none (a child that was not waited
- * for counts). */
+/* Kills every child of this process except one. False: there was none; a zombie counts as a child.
+ */
 bool demo_kill_children(pid_t spare);
 /* Writes the server's settings, after initdb. */
 bool demo_configure(const struct demo_place *p, struct err *e) __attribute__((warn_unused_result));
 
-/* The keeper's whole life: reports to `ready`, ends when `life` closes. */
+/* The whole life of the keeper: reports to `ready`, ends when `life` closes. */
 _Noreturn void demo_keep(const struct demo_place *p, int life, int ready);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The demo's place: which programs of the server to use, the directory, the user, the settings.
- * A server refuses to run as root, so a demo that root starts runs it as postgres or nobody. It
- * listens on a socket in its own directory only, which nobody else may enter; there it trusts.
+ * Prepares the place of the demo: the server's programs, the directory, the user, the settings. A
+ * server refuses to run as root, so for root the demo runs the server as postgres or nobody. The
+ * server listens only on a socket in its own directory. Nobody else may enter the directory, so the
+ * server trusts every connection.
  */
 #include "ui/demo/demo_parts.h"
 
@@ -23,7 +24,8 @@
 
 enum { SOCKET_PATH_MAX = 107, MAX_OPEN = 16 };
 
-/* Room is scarce on a shared machine, and nothing here has to survive a crash. */
+/* Uses little memory, because the machine may be shared, and gives up durability, because nothing
+ * has to survive a crash. */
 static const char settings[] = "listen_addresses = ''\n"
                                "unix_socket_permissions = 0700\n"
                                "max_connections = 60\n"
@@ -187,8 +189,8 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
     return 0;
 }
 
-/* A server that was killed leaves a few bytes of shared memory; the seventh line of its pid file
- * names them (key, id). One that ended by itself has removed both. */
+/* Removes the shared memory that a killed server leaves: line seven of its pid file names it (key,
+ * id). A server that ended by itself has removed both. */
 static void
 remove_shared_memory(const struct demo_place *p)
 {
@@ -263,7 +265,7 @@ parent_of(pid_t pid)
     size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = 0;
-    const char *close = strrchr(text, ')'); /* the name may hold anything */
+    const char *close = strrchr(text, ')'); /* the name may have any characters */
     return close && strlen(close) > 4 ? (pid_t)strtol(close + 4, NULL, 10) : 0;
 }
 

@@ -1,8 +1,8 @@
-/* What a monitoring system asks of a queue: one figure a check, judged by two limits. Pure: rows
- * in, figures out; nothing is asked.
+/* What a monitoring system asks about a queue: each check is one figure, judged by two limits.
+ * Pure: rows in, figures out; nothing is asked.
  *
- * A figure above a limit is bad, as the ranges of monitoring plugins have it: "60" means 0 to 60.
- * Times are in seconds. Limits are set for all queues or for one: NAME=VALUE, NAME@QUEUE=VALUE. */
+ * A figure above a limit is bad, as in the ranges of monitoring plugins: "60" means 0 to 60. Times
+ * are in seconds. A limit is set for all queues or for one: NAME=VALUE, NAME@QUEUE=VALUE. */
 #ifndef UI_FACTS_CHECKS_H
 #define UI_FACTS_CHECKS_H
 
@@ -36,8 +36,8 @@ enum check_id {
 struct check_kind {
     const char *name, *help;
     bool is_time;      /* its figure is in seconds */
-    bool of_queue;     /* each queue has one */
-    double warn, crit; /* unless somebody says else; NAN = none */
+    bool of_queue;     /* each queue has a figure */
+    double warn, crit; /* the default limits; NAN = none */
 };
 extern const struct check_kind check_kinds[CHECKS];
 
@@ -46,16 +46,17 @@ struct check_limits {
     struct check_limit {
         enum check_id id;
         bool is_crit;
-        const char *queue; /* NULL = all that have none of their own */
-        double value;      /* NAN = off */
+        const char *queue; /* NULL = all queues without a limit of their own */
+        double value;      /* NAN = no limit */
     } list[CHECK_LIMITS];
     int n;
 };
-/* Reads "oldest@mails=5m"; "off" takes a limit away. The last one that is said counts. */
+/* Reads "oldest@mails=5m"; "off" removes a limit. If a limit is given several times, the last one
+ * counts. */
 bool check_limit_add(struct check_limits *l, bool is_crit, const char *spec, struct arena *mem,
                      struct err *e) __attribute__((warn_unused_result));
 
-struct check_look { /* what was read; NULL and 0 = not known there */
+struct check_look { /* the rows that were read; NULL and 0 = not known */
     const struct queue_line *lines;
     int nlines;
     const struct life_row *life;
@@ -68,7 +69,7 @@ struct check_look { /* what was read; NULL and 0 = not known there */
     const struct health_server *server;
     const struct health_session *sessions;
     int nsessions;
-    int64_t waiting; /* jobs that nobody works for, by life.h; 0 = somebody does */
+    int64_t waiting; /* jobs that wait while no worker is alive (life.h); 0 = one is alive */
     bool foreign, has_minutes, has_leases, has_heartbeats;
     int64_t now_ms;
 };
@@ -77,11 +78,11 @@ struct check_seen {
     bool known;
     double value, warn, crit; /* limits: NAN = none */
     enum verdict verdict;
-    const char *queue; /* the worst one; NULL = not of a queue */
-    const char *text;  /* about it, in words */
-    int bad;           /* queues that are above a limit */
+    const char *queue; /* the worst queue; NULL = the figure is not of a queue */
+    const char *text;  /* the sentence about the figure */
+    int bad;           /* number of queues above a limit */
 };
-/* of_queue: every queue with limits of its own gets a figure of its own, too. */
+/* of_queue: every queue that has limits of its own also gets a figure of its own. */
 struct check_own {
     enum check_id id;
     struct check_seen seen;
@@ -91,7 +92,7 @@ struct checks {
     struct check_own own[CHECK_LIMITS];
     int nown;
 };
-/* What must be read besides to judge whether work stands still, and whose leases are over. */
+/* What must also be read to judge stalled work and expired leases. */
 bool check_needs_minutes(const struct check_look *look, const struct check_limits *limits);
 bool check_needs_leases(const struct check_look *look, const struct check_limits *limits);
 void checks_judge(const struct check_look *look, const struct check_limits *limits,

@@ -1,5 +1,6 @@
 /*
- * Counts of a group that is larger than what was looked at are scaled up and marked with "~".
+ * If not all jobs of a group were looked at, the counts are scaled up to the group and marked with
+ * "~".
  */
 #include "ui/facts/group_say.h"
 
@@ -41,7 +42,7 @@ group_scaled(const struct group_detail *d, const struct group_row *g, int64_t n,
 static bool
 tells(const struct number *n, int64_t looked)
 {
-    bool differs = n->of > 1 && n->of >= looked; /* another one in each job */
+    bool differs = n->of > 1 && n->of >= looked; /* each job has another value */
 
     return n->n > 0 && !differs &&
            (n->of <= FEW_VALUES || n->values[0]->n * TELLING_PART >= looked);
@@ -71,7 +72,7 @@ group_numbers(const struct group_detail *d, struct number out[NUMBER_PLACES])
     return n;
 }
 
-/* "es-3 ~3,200" behind what is there already. */
+/* Appends "es-3 ~3,200" to the list in out. */
 static void
 say_one(const struct group_detail *d, const struct group_row *g, const char *name, int64_t n,
         struct buf *out)
@@ -112,7 +113,7 @@ group_say_parts(const struct group_detail *d, const struct group_row *g, const c
 
     for (int i = 0; i < d->nparts; i++) {
         const struct group_part_row *p = &d->parts[i];
-        if (strcmp(p->what, what) != 0 || (!*p->name && p->of <= 1)) /* the system tells none */
+        if (strcmp(p->what, what) != 0 || (!*p->name && p->of <= 1)) /* the system has none */
             continue;
         of = p->of;
         if (said == most)
@@ -193,7 +194,7 @@ static const char *
 clock_at(int64_t at_ms, int64_t now_ms, bool utc, struct fmt *out)
 {
     *out = fmt_when(at_ms, now_ms, utc);
-    if (strlen(out->s) == 8) /* a time of today: without its seconds */
+    if (strlen(out->s) == 8) /* today: cut the seconds */
         out->s[5] = '\0';
     return out->s;
 }
@@ -203,7 +204,8 @@ struct forecast {
     int64_t first_ms, last_ms;
 };
 
-/* By what went out in five minutes, whatever comes in meanwhile: it waits behind them. */
+/* When the requeued jobs will run: they wait behind the jobs that are ready now. Only the
+ * throughput of the last five minutes counts, not what comes in. */
 static struct forecast
 forecast_of(const struct requeue *r)
 {

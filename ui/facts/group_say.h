@@ -1,6 +1,6 @@
-/* What is said of one group of errors: which of the numbers that the group hides makes the
- * difference, who had it, what a requeue would do, whether the cause still seems to be there. Pure:
- * snapshots in, texts out. */
+/* The sentences about one group of errors: which values the numbers had that became N in its text,
+ * which nodes and kinds had the error, what a requeue would do, whether the cause seems to be gone.
+ * Pure: snapshots in, texts out. */
 #ifndef UI_FACTS_GROUP_SAY_H
 #define UI_FACTS_GROUP_SAY_H
 
@@ -11,20 +11,22 @@
 
 enum { NUMBER_VALUES = 4, NUMBER_PLACES = 8 };
 struct number { /* one of the numbers of an error */
-    int place;  /* from 1 */
-    int n;      /* values that are told, the most frequent first */
-    int64_t of; /* different values in all */
+    int place;  /* counts from 1 */
+    int n;      /* the named values, the most frequent first */
+    int64_t of; /* number of different values */
     const struct group_part_row *values[NUMBER_VALUES];
 };
-/* Those that tell something: with one value in at least a quarter of the jobs, or few values. One
- * that is another in each job, as an id, tells nothing. Gives how many; text of the parts stays. */
+/* The numbers that are worth naming: one value is in at least a quarter of the jobs, or there are
+ * few values. An id, which differs in each job, is not. Returns how many numbers; their texts are
+ * borrowed from d. */
 int group_numbers(const struct group_detail *d, struct number out[NUMBER_PLACES]);
 
-/* How many of the group that is: of more jobs than were looked at an estimate, *approx = 1. */
+/* Scales n, a count of the jobs that were looked at, up to the group; *approx = 1: the result is an
+ * estimate. */
 int64_t group_scaled(const struct group_detail *d, const struct group_row *g, int64_t n,
                      int *approx);
 int64_t group_looked_at(const struct group_detail *d);
-/* The first part of that sort and name ("" = any); NULL = none. */
+/* The first part of this kind (`what`) and name ("" = any name); NULL = none. */
 const struct group_part_row *group_part(const struct group_detail *d, const char *what,
                                         const char *name);
 
@@ -54,10 +56,10 @@ void requeue_say_before(const struct requeue *r,
                         struct buf *out); /* "behind 5,056 that wait ..." */
 /* "at 1.9/s the first of them starts about 14:46, the last about 15:21"; "" = not known. */
 void requeue_say_when(const struct requeue *r, struct buf *out);
-/* In one: "r: 4,000 jobs run again, one more try each; behind 5,056 that wait: the first starts
- * about 14:46, the last about 15:21". */
+/* All three sentences in one line: "r: 4,000 jobs run again, one more try each; behind 5,056 that
+ * wait: the first starts about 14:46, the last about 15:21". */
 void requeue_say_line(const struct requeue *r, struct buf *out);
-/* Whether the cause is gone, by what was tried since; true = it may still be there. */
+/* Says whether the cause is gone, judged by the tries since then; true = it may still exist. */
 bool group_say_cause(const struct group_detail *d, const struct group_row *g, int64_t now_ms,
                      bool utc, struct buf *out);
 

@@ -1,6 +1,6 @@
 /*
- * The columns of the jobs list. Times (WHEN) and tries are drawn here, all else by
- * the kind of its column.
+ * The columns of the jobs list. Times (WHEN), states and tries are drawn here; the kinds of the
+ * other columns draw them.
  */
 #include "ui/facts/jobs_columns.h"
 
@@ -18,7 +18,7 @@ static void
 draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
-    bool running = !strcmp(j->state, "running"); /* this try is not among those so far */
+    bool running = !strcmp(j->state, "running"); /* `tries` does not count the running one */
     int tries = j->tries == INT_MIN ? 0 : j->tries + running;
     char text[40];
 
@@ -32,8 +32,8 @@ draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_right(g, r, ROLE_TEXT, text);
 }
 
-/* How long it runs, or when it may start. A lease that is over, and a worker that is gone, are
- * marked before the row; how long leases last stands in Nodes. */
+/* How long the job has run, or when it may start. An expired lease or a lost worker is marked at
+ * the start of the row; the Nodes screen shows how long leases last. */
 static void
 draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -53,7 +53,8 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
         grid_right(g, r, ROLE_DIM, fmt_age_short(c->now_ms - j->run_after_ms).s);
 }
 
-/* Red is for a failure of this hour: in a list of failed jobs each is one. */
+/* Only a failure of the last hour is red, because in a list of failed jobs every row is a failure.
+ */
 static void
 draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -79,7 +80,7 @@ role_dim(const void *row, const struct cell_ctx *c)
     return ROLE_DIM;
 }
 
-/* They sort as numbers so that one sees whether there are any; the server gives the order. */
+/* Their K_ kinds only set the alignment and the order; the server sorts the jobs. */
 static const struct column_special tries_special = {draw_tries, NULL, K_INT, true};
 static const struct column_special due_special = {draw_due, NULL, K_BIG, true};
 static const struct column_special state_special = {draw_state, NULL, K_STATE, false};

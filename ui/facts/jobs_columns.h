@@ -9,7 +9,8 @@ extern const struct column jobs_columns[];
 extern const struct list_def jobs_def;
 enum { JOBS_QUEUE_COLUMN = 1 }; /* hidden while the filter names one queue */
 
-/* Before rows are set: as wide as their ids need; of a foreign queue the columns that it fills. */
+/* Call before rows are set. Makes the ids as wide as they need; for a foreign queue shows only the
+ * columns that it has values for. */
 void jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign);
 
 #endif

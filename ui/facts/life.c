@@ -1,6 +1,6 @@
 /* The rules by which workers and schedulers count as alive. Heartbeats alone would give false
- * alarms: a worker need not register. So leases that are not over, sessions that wait for a push
- * and jobs that are completed count as well (section "life" of the adapter). */
+ * alarms, because a worker need not register. So valid leases, sessions that wait for a push, and
+ * completed jobs count as well (section "life" of the adapter). */
 #include "ui/facts/life.h"
 
 #include <math.h>
@@ -35,7 +35,8 @@ count_waiting(const struct life_look *l)
     return w;
 }
 
-/* Another system's nodes: known only where they have heartbeats. */
+/* Whether all nodes are dead. For another queue system this is known only if its nodes have
+ * heartbeats. */
 static bool
 all_nodes_are_dead(const struct life_look *l)
 {

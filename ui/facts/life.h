@@ -1,5 +1,5 @@
-/* Whether anybody works at all: jobs wait and no worker is alive, schedules are overdue and no
- * scheduler is. Pure: rows in, sentences out. */
+/* Whether anybody works at all: jobs wait and no worker is alive, or schedules are overdue and no
+ * scheduler is alive. Pure: rows in, sentences out. */
 #ifndef UI_FACTS_LIFE_H
 #define UI_FACTS_LIFE_H
 
@@ -10,10 +10,10 @@
 #include "model/base/mem.h"
 #include "model/store/store.h"
 
-enum { LIFE_PATIENCE_MS = 15000 }; /* a job that has waited for less says nothing */
+enum { LIFE_PATIENCE_MS = 15000 }; /* a job that has waited for less is no sign of trouble */
 
-struct life_look {              /* what was read; what is missing says nothing */
-    const struct life_row *row; /* NULL: judged by the nodes, where these have heartbeats */
+struct life_look {              /* the rows that were read; no row = no sign */
+    const struct life_row *row; /* NULL: the nodes decide, if they have heartbeats */
     const struct queue_row *queues;
     const struct node_row *nodes;
     int nqueues, nnodes;
@@ -22,23 +22,23 @@ struct life_look {              /* what was read; what is missing says nothing *
 };
 
 struct trouble {
-    const char *where; /* who is not there: "no worker or scheduler" */
-    const char *what;  /* what that means, and how to start one */
-    const char *key;   /* of the screen that shows it */
+    const char *where; /* who is missing: "no worker or scheduler" */
+    const char *what;  /* the consequence, and how to start one */
+    const char *key;   /* the digit of the screen that shows it */
 };
 enum { TROUBLES_MAX = 2 };
-/* The texts live in mem; returns how many. */
+/* Fills out with the troubles; the texts live in mem. Returns their number. */
 int life_troubles(const struct life_look *l, struct arena *mem, struct trouble out[TROUBLES_MAX]);
 
-/* What is wrong with the books of the whole system, whoever works: names above the limit of queues,
- * counters that are not proven yet. The first is bad, the second a warning. "" = all is well. */
+/* What is wrong with the whole installation: there are more queue names than max_queues (bad), or
+ * counters must still be counted again after a restore (a warning). "" = all is well. */
 struct shortfalls {
     const char *unserved, *counting;
 };
 struct shortfalls life_shortfalls(const struct life_row *row, int64_t now_ms, struct arena *mem);
 
-/* The same as life_troubles() by what the store knows. Schedules of which a run is overdue count
- * without a word of the queues. */
+/* The same as life_troubles(), from the rows in the store. Overdue schedules count even if the
+ * queues are not known. */
 int life_of_store(const struct store *s, int64_t now_ms, struct arena *mem,
                   struct trouble out[TROUBLES_MAX]);
 

@@ -1,5 +1,5 @@
 /*
- * Nothing but texts: who edits them, and asks, is another's affair.
+ * Only texts: other files run the editor and ask the user.
  */
 #include "ui/facts/payload.h"
 

@@ -1,5 +1,5 @@
-/* The table of sources: one row each, as sources_line tells it. In the menu of S, and below the
- * overview where there is room. */
+/* The table of sources, a row for each, made from sources_line. It is shown in the menu of S, and
+ * below the overview if there is room. */
 #ifndef UI_FACTS_SOURCE_COLUMNS_H
 #define UI_FACTS_SOURCE_COLUMNS_H
 
@@ -18,10 +18,11 @@ extern const struct list_def list_of_sources;
 /* Fills all rows; rows has room for SOURCES_MAX. Returns how many. */
 int source_rows(const struct sources *ss, int front, struct source_row *rows);
 enum role source_state_role(enum source_state s);
-/* Title and version, or the adapter's name and version where that does not fit. */
+/* Title and version, or the adapter's name and version if the title does not fit. */
 void source_draw_system(struct grid *g, struct rect r, const struct source_line *l);
-bool source_is_bad(enum source_state s); /* its numbers are not what is there now */
-/* What is to be known of it in a line: "unreachable: connection refused"; "" = nothing. */
+bool source_is_bad(enum source_state s); /* its numbers may be out of date */
+/* What the user should know about the source, in one line: "unreachable: connection refused"; "" =
+ * nothing. */
 void source_say(const struct source_line *l, struct buf *out);
 
 #endif

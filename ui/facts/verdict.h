@@ -1,6 +1,6 @@
-/* How bad a row is, on one scale for all tables: BAD wants an act now, WARN a look today; what
- * somebody has decided (a pause, a drain) is neither. The first column of each table shows it, the
- * tabs and the header count it. Pure: rows in. */
+/* How bad a row is, on one scale for all tables: BAD needs an act now, WARN a look today. A state
+ * that somebody has decided (a pause, a drain) is neither. The first column of each table shows the
+ * verdict, the tabs and the header count it. Pure: rows in. */
 #ifndef UI_FACTS_VERDICT_H
 #define UI_FACTS_VERDICT_H
 
@@ -17,26 +17,30 @@ enum verdict { VERDICT_WELL, VERDICT_DECIDED, VERDICT_WARN, VERDICT_BAD };
 enum {
     OLD_MS = 60000,          /* age of the oldest ready job: a warning */
     VERY_OLD_MS = 900000,    /* bad */
-    RECENT_MS = 3600000,     /* red is for what happened since then */
-    MANY_FAILED = 10,        /* of one queue or one error within RECENT_MS */
-    RISING_FAILED = 5,       /* of one error, if they are twice as many as in an hour before */
+    RECENT_MS = 3600000,     /* only failures since then are red */
+    MANY_FAILED = 10,        /* failures of one queue or one error within RECENT_MS */
+    RISING_FAILED = 5,       /* failures of one error, twice as many as usual */
     SCHEDULE_LATE_MS = 10000 /* an idle scheduler comes once a second */
 };
 
-struct lead verdict_lead(enum verdict v); /* as lists show it */
-enum role verdict_role(enum verdict v);   /* of words and figures that say why; well = plain */
+struct lead verdict_lead(enum verdict v); /* the sign that lists show */
+enum role verdict_role(enum verdict v);   /* colour of the cause; well = plain */
 
-enum verdict verdict_of_age(int64_t age_ms); /* of the oldest ready job; FIELD_NULL = none */
+enum verdict verdict_of_age(int64_t age_ms); /* age of the oldest ready job; FIELD_NULL = none */
 bool verdict_is_recent(int64_t at_ms, int64_t now_ms);
-/* Many failed within the hour: bad. Many failed before it, or nobody knows when: a warning. */
+/* Many jobs failed within the hour, or jobs fail now: bad. Where fewer are left than failed within
+ * the hour, and none fails now, those that are left count, whenever they failed. Many failed
+ * earlier, or at an unknown time: a warning. */
 enum verdict verdict_of_failed(const struct queue_row *q);
-/* trend: by model/store/outlook.h; only one that fills up is a warning by itself. */
+/* trend: from model/store/outlook.h; by itself only a queue that fills up is a warning. */
 enum verdict verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms);
-/* A process that was killed: its session goes at once, its heartbeat is missed later. */
+/* The worker's process was killed: its session is gone at once, but its heartbeat is missed only
+ * later. */
 bool node_is_cut_off(const struct node_row *n);
-/* foreign: a node that nobody knows is no trouble by itself there. */
+/* foreign: another queue system, in which a node of unknown state is no trouble. */
 enum verdict verdict_of_node(const struct node_row *n, bool foreign);
-/* Many failed with it in the last hour, or twice as many as in a usual one; the first did so. */
+/* RISING: many failed in the last hour, or twice as many as usual. NEW: the first one failed in the
+ * last hour. */
 enum fail_trend { FAIL_OLD, FAIL_NEW, FAIL_RISING };
 enum fail_trend fail_trend_of(const struct group_row *g, int64_t now_ms);
 enum verdict verdict_of_group(const struct group_row *g, int64_t now_ms);

@@ -1,5 +1,5 @@
-/* How the Database screen looks: everything but the list of transactions is drawn from one look at
- * the database's health, without asking anybody. */
+/* How the Database screen looks. Everything but the list of transactions is drawn from one snapshot
+ * of the database's health; drawing asks nobody. */
 #ifndef UI_SCREEN_HEALTH_DRAW_H
 #define UI_SCREEN_HEALTH_DRAW_H
 
@@ -11,16 +11,16 @@ extern const struct list_def health_sessions_def; /* rows: struct health_session
 struct health_look {
     struct health h;
     struct list *sessions;
-    struct list_look look; /* of that list */
+    struct list_look look; /* look of that list */
     const char *filter;
     bool tables_stale;
-    const char *no_tables; /* what stands there while no table is known */
+    const char *no_tables; /* shown while no table is known */
     const struct advice *advice;
     int nadvice;
-    const double *dead; /* dead rows of dead_name over time, NULL = no graph yet */
+    const double *dead; /* dead rows of dead_name over time, NULL = no chart yet */
     int ndead, step_ms;
     const char *dead_name;
-    const char *own; /* what this program spends */
+    const char *own; /* the load that this program itself causes */
 };
 void health_draw(const struct health_look *l, struct grid *g, struct rect r);
 

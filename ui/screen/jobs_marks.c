@@ -1,5 +1,5 @@
 /*
- * Marks outlive the rows that they were made on; here stands what these were.
+ * Marks stay when their rows leave the list. This file keeps the states that the marked jobs had.
  */
 #include "ui/screen/jobs_marks.h"
 

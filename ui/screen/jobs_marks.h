@@ -10,13 +10,13 @@
 struct jobs_marks {     /* starts as {0} */
     struct marked *was; /* sorted by id, as the marks are */
     int n;
-    int moved, left; /* in another state, not in the list any more */
+    int moved, left; /* marked jobs in another state, marked jobs that left the list */
 };
 void jobs_marks_forget(struct jobs_marks *m);
 /* After marking: keeps the state of rows that are newly marked. */
 void jobs_marks_remember(struct jobs_marks *m, const struct list *l);
-/* After new rows have come. whole: the list holds all jobs that match the filter, so a marked job
- * that is not in it has left. */
+/* After new rows have come: counts moved and left. whole: the list holds all jobs that match the
+ * filter; then a marked job that is not in the list has left. */
 void jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The place of the cursor in the list of jobs. If the filter is one of queue and states only, the
- * number of all that match comes from the counters that the queue system keeps.
+ * The place of the cursor in the list of jobs. If the filter has only a queue and states, the
+ * number of all jobs that match comes from the counters of the queue system.
  */
 #include "ui/screen/jobs_place.h"
 
@@ -32,8 +32,8 @@ jobs_in_state(const struct queue_row *q, const char *state)
     return FIELD_NULL;
 }
 
-/* How many jobs match. Only for a filter of queue and states: the counters know these. -1 = not
- * known. */
+/* How many jobs match a filter of queue and states, by the counters of the queue system. -1 = not
+ * known, or another filter. */
 static int64_t
 exact_count(const struct store *s, const struct filter *f)
 {
@@ -73,7 +73,7 @@ jobs_say_place(const struct store *s, const struct filter *f, const struct list 
         buf_printf(out, "%s of %s%s", fmt_count(place.before + index + 1).s,
                    fmt_count(exact >= seen ? exact : seen).s,
                    exact >= seen || place.at_end ? "" : "+");
-    else if (place.at_end && exact >= count) /* counted from the end */
+    else if (place.at_end && exact >= count) /* the rows are counted from the end */
         buf_printf(out, "%s of %s", fmt_count(exact - count + index + 1).s, fmt_count(exact).s);
     else if (place.at_end && index == count - 1)
         buf_str(out, "the last");
@@ -95,7 +95,7 @@ has_word(const char *list, size_t len, const char *word, size_t word_len)
     return false;
 }
 
-/* Whether all states of the array literal {"a","b"} stand in the list. */
+/* Whether the list has all states of the array literal {"a","b"}. */
 static bool
 has_all(const char *list, size_t len, const char *states)
 {

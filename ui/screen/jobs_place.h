@@ -5,15 +5,15 @@
 #include "model/store/store.h"
 #include "ui/widget/list.h"
 
-/* The number of jobs in a state, from the counters that the queue system keeps; FIELD_NULL = not
- * known. */
+/* The number of jobs in a state, from the counters of the queue system; FIELD_NULL = not known. */
 int64_t jobs_in_state(const struct queue_row *q, const char *state);
 
 void jobs_say_place(const struct store *s, const struct filter *f, const struct list *l,
                     struct buf *out); /* "12 of 345" */
-/* The order of the rows in words, from the note "order" of the adapter's section jobs. The note
- * has clauses `STATES: words`; the first that fits counts. STATES is a list that has all states of
- * the filter, or "queue" (the filter names one), or "*". "" = the adapter does not say. */
+/* The order of the rows in words, from the note "order" of the adapter's section jobs. The note has
+ * clauses `STATES: words`; the first clause that fits counts. STATES is "queue" (fits if the filter
+ * names one), or "*" (always fits), or a list of states (fits if it has all states of the filter).
+ * "" = the adapter does not say. */
 struct fmt_order {
     char s[60];
 };

@@ -1,6 +1,6 @@
 /*
- * The counts come from the counters that the queue system keeps, which the console reads anyway for
- * its list of queues: the strip costs no query.
+ * The counts come from the counters of the queue system. The console reads them anyway for its list
+ * of queues, so the strip costs no query.
  */
 #include "ui/screen/jobs_strip.h"
 
@@ -28,7 +28,7 @@ has_state(const struct adapter *a, int i)
     return !list;
 }
 
-/* Where the filter stands: 0 also where it names several states. */
+/* The state that the filter asks for; 0 = none or several. */
 static int
 state_of(const struct filter *f)
 {
@@ -86,7 +86,8 @@ count_of(const struct queue_row *q, int state)
     return sum;
 }
 
-/* "[failed 4,024]": brackets say that the filter asks for it, also where there is no colour. */
+/* "[failed 4,024]": the brackets mark the state that the filter asks for, so that it is visible
+ * without colour. */
 static void
 say_state(char *out, int i, const struct queue_row *q, const struct filter *f, int digits)
 {
@@ -119,7 +120,7 @@ say_all(char words[STATES][WORD], const struct queue_row *q, const struct adapte
     return w;
 }
 
-/* Where there is no room for all, those before the cursor go. */
+/* The first state that is shown: if not all have room, those before the cursor are left out. */
 static int
 first_shown(char words[STATES][WORD], int at, int w)
 {

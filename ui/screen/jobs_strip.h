@@ -7,16 +7,16 @@
 #include "ui/term/grid.h"
 
 struct jobs_strip { /* starts as {0} */
-    bool focus;     /* Enter belongs to the strip */
-    int at;         /* where its cursor is: 0 = all states */
+    bool focus;     /* the strip gets the key Enter */
+    int at;         /* the state under its cursor: 0 = all states */
 };
-/* To the next of the states that this queue system has; false = there is no other. */
+/* Moves the cursor to the next state that this queue system has; false = there is none. */
 bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct filter *f,
                      int step);
 /* The state under the cursor; NULL = all. */
 const char *jobs_strip_state(const struct jobs_strip *s);
-/* The counts are those of the queue that the filter names, or of all queues. If the filter names
- * more than queue and states, no counts are shown. */
+/* The counts are those of the queue that the filter names, or of all queues. A filter that has more
+ * than queue and states shows no counts. */
 void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
                      const struct filter *f, struct grid *g, struct rect r);
 

@@ -1,4 +1,4 @@
-/* What speaks for the life of a node: its heartbeat, its leases, its session in the database. */
+/* The evidence that a node is alive: its heartbeat, its leases, its session in the database. */
 #ifndef UI_SCREEN_NODE_EVIDENCE_H
 #define UI_SCREEN_NODE_EVIDENCE_H
 

@@ -11,7 +11,7 @@ enum { PANES_MOST = 6 };
 struct pane {
     const char *title;
     struct list *list;
-    const char *empty; /* said where it has no row */
+    const char *empty; /* shown if the list has no row */
 };
 
 struct panes {
@@ -22,9 +22,9 @@ struct panes {
 
 void panes_add(struct panes *p, const char *title, const struct list_def *def, void *ctx);
 void panes_done(struct panes *p);
-struct list *panes_list(const struct panes *p); /* of the pane with the focus */
+struct list *panes_list(const struct panes *p); /* the list of the pane with the focus */
 void panes_step(struct panes *p, int step);
-/* look: of all of them, but for focus and the text of empty ones. */
+/* look is for all panes; the focus and the empty text are set for each pane. */
 void panes_draw(struct panes *p, struct grid *g, struct rect r, const struct list_look *look);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Help: every row of the command table. First the keys of the screen that it was opened on, then
- * what moves, what works everywhere, and the keys of other screens; / searches. It is made anew for
- * each frame.
+ * Help: every row of the command table. First the keys of the screen from which help was opened,
+ * then the keys that move, those that work everywhere, and the keys of other screens; / searches.
+ * The page is made again for each frame.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ is_shown(const struct help *h, const struct command *c)
 
 enum section { HERE, MOVING, EVERYWHERE, OTHERS, SECTIONS };
 
-/* What the keys of the screen are that help was opened on. */
+/* The scope of the screen from which help was opened. */
 static unsigned
 scope_below(const struct help *h)
 {
@@ -73,7 +73,8 @@ title_of(const struct help *h, enum section s, const struct command *c)
     return s == MOVING ? "Moving" : s == EVERYWHERE ? "Everywhere" : command_group(c);
 }
 
-/* Commands of one section and, among those of other screens, of one group stand together. */
+/* Commands of the same section are listed together; among the commands of other screens, those of
+ * the same group. */
 static bool
 is_together(const struct help *h, const struct command *a, const struct command *b)
 {
@@ -82,7 +83,8 @@ is_together(const struct help *h, const struct command *a, const struct command 
     return s == section_of(h, b) && (s != OTHERS || command_group(a) == command_group(b));
 }
 
-/* A heading stands only where something is left of its group. */
+/* Whether command i is the first one shown of its group: then the heading of the group comes before
+ * it. */
 static bool
 starts_group(const struct help *h, int i)
 {
@@ -96,8 +98,8 @@ starts_group(const struct help *h, int i)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* The row of the next line: the right column goes on where the left one ends. A line above or below
- * the window has none. */
+/* The row for the next line: the right column continues the left one. A line above or below the
+ * window has no row. */
 static struct rect
 next_line(struct help *h, struct rect r)
 {
@@ -108,7 +110,7 @@ next_line(struct help *h, struct rect r)
     return column < h->columns ? rect_row(r, at - column * h->height) : (struct rect){0, 0, 0, 0};
 }
 
-/* As much of the text as a row takes, cut between words; the rest. */
+/* Cuts off as much text as one row holds, between two words, and leaves the rest. */
 static const char *
 one_row(struct grid *g, struct rect row, int w, enum role role, const char *text)
 {
@@ -148,7 +150,8 @@ draw_command(struct help *h, struct grid *g, struct rect r, const struct command
     }
 }
 
-/* All keys that move the cursor, in one line; what / finds has its own lines. */
+/* One line for all keys that move the cursor; / and the keys for what it finds have their own
+ * lines. */
 static void
 draw_cursor_keys(struct help *h, struct grid *g, struct rect r)
 {

@@ -1,6 +1,6 @@
 /*
- * One job: what it carries, what became of each try, and the whole text of its errors. [ and ] go
- * through the table that lies below this screen.
+ * One job: its payload, the outcome of each try, and the full text of its errors. The keys [ and ]
+ * go through the jobs of the table from which this screen was opened.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct job_view {
     struct view view;
     char *id;
     struct page page;
-    bool fresh; /* the store's job is ours */
+    bool fresh; /* the store has the job of this page */
 };
 
 static struct job_look

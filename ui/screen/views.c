@@ -1,5 +1,5 @@
 /*
- * All views by name and by digit. A new screen is a row here.
+ * All views by name and by digit. To add a screen, add a row here.
  */
 #include "ui/screen/views.h"
 

@@ -1,5 +1,5 @@
-/* Pictures from text: each cell is a block or a braille character that goes through grid_str, which
- * also knows what stands for it in ASCII. */
+/* Small pictures from text: each cell is a block or a braille character. grid_str draws it, and
+ * replaces it if the terminal has only ASCII. */
 #include "ui/term/chart.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇"};
 
-/* The largest value, 0 when there is none. */
+/* The largest value, 0 if there is none. */
 static double
 largest(const double *v, int n)
 {
@@ -31,7 +31,7 @@ height(double v, double top, int steps)
     return h < 1 ? 1 : h > steps ? steps : h;
 }
 
-/* Moves v and n to the last w values. */
+/* Moves v and n so that only the last w values are left. */
 static const double *
 last(const double *v, int *n, int w)
 {
@@ -41,7 +41,7 @@ last(const double *v, int *n, int w)
     return v + skip;
 }
 
-/* In ASCII, too, each step has a sign of its own. */
+/* Each step has a different sign in ASCII, too. */
 static const char *
 step_glyph(const struct grid *g, int h)
 {
@@ -89,7 +89,7 @@ chart_bucket(const double *v, int n, int per, int64_t seen, double *out, int w)
     }
 }
 
-/* The braille character for the dots of two columns filled from below to heights 0 to 4. */
+/* The braille character of two columns of dots that are filled from below to heights 0 to 4. */
 static void
 braille(char out[5], int left, int right)
 {
@@ -128,7 +128,7 @@ chart_area(struct grid *g, struct rect r, enum role role, const double *v, int n
     }
 }
 
-/* The value at place i of w when n values are stretched over w places. */
+/* The value at place i of w if n values are stretched over w places. */
 static double
 stretched(const double *v, int n, int i, int w)
 {

@@ -37,7 +37,7 @@ fmt_age_short(int64_t ms)
 {
     if (ms == FIELD_NULL)
         return dash();
-    if (ms <= -SECOND) { /* less is the difference of two clocks */
+    if (ms <= -SECOND) { /* a smaller age is only a difference between two clocks */
         struct fmt f = fmt_age_short(-ms);
         return format_text("in %.40s", f.s);
     }
@@ -120,7 +120,7 @@ fmt_count_fit(int64_t n, int w)
         return f;
     for (int unit = 1; units[unit]; unit++) {
         v /= 1000;
-        if (fabs(v) < 0.95) /* would be nothing but a rounded zero */
+        if (fabs(v) < 0.95) /* would show only a rounded zero */
             break;
         if (fabs(v) >= 999.95)
             continue;
@@ -242,7 +242,7 @@ fmt_iso(int64_t ms)
 
 enum { UUID_LEN = 36, ID_HEAD = 8, ID_TAIL = 11, ID_MOST = ID_HEAD + 1 + ID_TAIL };
 
-/* It is a uuid, or ends in one: "mail:019392a1-...". */
+/* Whether the id is a uuid or ends in one: "mail:019392a1-...". */
 static bool
 fmt_id_is_uuid(const char *id)
 {
@@ -259,7 +259,7 @@ fmt_id_is_uuid(const char *id)
     return true;
 }
 
-/* Not into the middle of a character. */
+/* Moves the cut so that it is not inside a character. */
 static size_t
 whole_char(const char *id, size_t at, int step)
 {

@@ -1,6 +1,7 @@
-/* Numbers and times for people. Pure: no locale, no clock, no allocation. Each answer is a small
- * struct by value; its text lives until the end of the statement: grid_str(g, r, role,
- * fmt_age(ms).s). FIELD_NULL (and NAN for doubles) come out as a dash. All milliseconds. */
+/* Numbers and times for people. Pure: no locale, no clock, no allocation. Each function returns a
+ * small struct by value; its text lives until the end of the statement: grid_str(g, r, role,
+ * fmt_age(ms).s). FIELD_NULL (and NAN for doubles) becomes a dash. All times are in milliseconds.
+ */
 #ifndef UI_TERM_FMT_H
 #define UI_TERM_FMT_H
 
@@ -20,9 +21,9 @@ struct fmt fmt_duration(int64_t ms);
 
 struct fmt fmt_int(int64_t n);               /* "18234" */
 struct fmt fmt_count(int64_t n);             /* "18,234" */
-struct fmt fmt_about(int64_t n, int approx); /* "~18,234" where approx is 1 */
-/* The same in at most w cells: "18,234", "18.2k", "18k", "1.2M"; '#' when nothing fits, never a
- * number cut short. */
+struct fmt fmt_about(int64_t n, int approx); /* "~18,234" if approx is 1 */
+/* The same in at most w cells: "18,234", "18.2k", "18k", "1.2M"; '#' if nothing fits, because a
+ * number is never cut short. */
 struct fmt fmt_count_fit(int64_t n, int w);
 struct fmt fmt_rate(double per_s); /* "0", "<0.1", "0.4", "96", "12,345" */
 struct fmt fmt_bytes(int64_t n);   /* "412 B", "3.1 MB", "48 MB" (steps of 1024, as the server) */
@@ -32,15 +33,15 @@ struct fmt fmt_percent(double part, double whole);
 /* Times in the zone of TZ, or in UTC. */
 struct fmt fmt_time(int64_t ms, bool utc);      /* "14:02:11" */
 struct fmt fmt_date_time(int64_t ms, bool utc); /* "2026-11-21 14:02:11" */
-/* "14:02:11" on the day of now, else "11-20 14:02", in another year "2025-11-20". */
+/* "14:02:11" if it is today, else "11-20 14:02"; in another year "2025-11-20". */
 struct fmt fmt_when(int64_t ms, int64_t now_ms, bool utc);
 struct fmt fmt_iso(int64_t ms); /* "2026-11-21T14:02:11.123Z" */
 
-/* An id in few cells: of one that is or ends in a uuid the last 8 characters, one of at most 20
- * characters whole, a longer one without its middle. */
+/* An id in few cells: the last 8 characters if it is or ends in a uuid; the whole id if it has at
+ * most 20 characters; else the id without its middle. */
 struct fmt fmt_id_tail(const char *id);
 
-/* "1 job", "402 jobs", "1,204 jobs": the plural is the noun with an s. */
+/* "1 job", "402 jobs", "1,204 jobs": the plural is the noun and an s. */
 struct fmt fmt_plural(int64_t n, const char *noun);
 
 #endif

@@ -1,5 +1,5 @@
-/* The cells of the screen in memory. All writing ends in put_glyph(), which keeps to a clip
- * rectangle and repairs wide glyphs that it cuts in half. */
+/* The cells of the screen in memory. Only put_glyph() writes into them. It stays inside a clip
+ * rectangle, and blanks the other half of a wide glyph that is overwritten. */
 #include "ui/term/grid.h"
 
 #include <assert.h>
@@ -109,7 +109,7 @@ grid_cursor_at(const struct grid *g, int *x, int *y)
     return g->has_cursor;
 }
 
-/* Makes a cell blank, and the other half of the wide glyph that it belonged to. */
+/* Blanks a cell, and the other half if the cell was half of a wide glyph. */
 static void
 wipe_cell(struct grid *g, int x, int y)
 {
@@ -125,7 +125,8 @@ wipe_cell(struct grid *g, int x, int y)
     }
 }
 
-/* One glyph; clip lies inside the grid. What would straddle an edge of it is left out. */
+/* Writes one glyph; the clip rectangle lies inside the grid. A glyph that would cross an edge of
+ * the clip is left out. */
 static void
 put_glyph(struct grid *g, struct rect clip, int x, int y, const struct glyph *glyph, enum role role)
 {
@@ -162,7 +163,7 @@ int
 grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len)
 {
     struct rect clip = rect_clip(rect_row(r, 0), grid_rect(g));
-    int w = clip.x + clip.w - r.x; /* cells up to the right edge, also those left of the grid */
+    int w = clip.x + clip.w - r.x; /* cells up to the right edge, and those left of the grid */
     struct text_iter it;
     struct glyph glyph;
     int used = 0;
@@ -172,7 +173,7 @@ grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t l
     text_start(&it, s, len, TEXT_LINE, g->ascii);
     while (text_next(&it, &glyph)) {
         if (used + glyph.width > w) {
-            if (used < w) /* half of a wide glyph had room: a blank, then the ellipsis over it */
+            if (used < w) /* a wide glyph has no room: blank, ellipsis */
                 put_str(g, clip, r.x + used, r.y, role, " ");
             put_str(g, clip, r.x + w - 1, r.y, role, "…");
             return w;
@@ -227,7 +228,7 @@ grid_center(struct grid *g, struct rect r, enum role role, const char *s)
 int
 grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
 {
-    char s[4096]; /* more than the widest grid can show */
+    char s[4096]; /* more than the widest grid has */
     va_list ap;
 
     va_start(ap, fmt);
@@ -242,7 +243,7 @@ is_space(const struct glyph *g)
     return g->utf8[0] == ' ' && !g->utf8[1];
 }
 
-/* Cells of the word that begins with `first`, the iterator standing behind it; counted up to max.
+/* The width of the word that begins with `first`; the iterator is behind `first`. Counts up to max.
  */
 static int
 word_width(struct text_iter it, const struct glyph *first, int max)
@@ -255,8 +256,8 @@ word_width(struct text_iter it, const struct glyph *first, int max)
     return w;
 }
 
-/* Whether the glyph goes to the next line of w cells: because it does not fit, or because it begins
- * a word that fits there and not here. */
+/* Whether the glyph goes to the next line of w cells: the glyph does not fit, or it begins a word
+ * that fits on a line of its own but not here. */
 static bool
 wraps(const struct text_iter *it, const struct glyph *g, bool after_space, int col, int w)
 {
@@ -270,7 +271,7 @@ wraps(const struct text_iter *it, const struct glyph *g, bool after_space, int c
     return word <= w && col + word > w;
 }
 
-/* Walks through the lines of s wrapped at r.w cells (or not), drawing when g is not NULL. */
+/* Walks through the lines of s, wrapped at r.w cells or not; draws them if g is not NULL. */
 static int
 walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
            const struct text_area *area)
@@ -286,7 +287,7 @@ walk_lines(struct grid *g, struct rect r, enum role role, struct text_iter *it,
             if (area->wrap && wraps(it, &glyph, after_space, col, r.w)) {
                 lines++;
                 col = 0;
-                if (is_space(&glyph)) /* the end of a line stands for it */
+                if (is_space(&glyph)) /* it ends the line and is not drawn */
                     continue;
             }
             after_space = is_space(&glyph);
@@ -387,7 +388,7 @@ grid_lay(struct grid *g, struct rect r, enum ground ground)
             cell_at(g, x, y)->ground = (uint8_t)ground;
 }
 
-/* On the first row of r. */
+/* Draws on the first row of r. */
 static void
 grid_hline(struct grid *g, struct rect r, enum role role)
 {

@@ -1,8 +1,8 @@
-/* The screen in memory: cells of one glyph and one role each. Views draw here and nowhere else;
- * term.c copies it to the terminal, tests read it back. Text enters through grid_text (and what
- * is built on it), which sends every byte through model/text; so nothing hostile can be in a cell.
- * Everything clips: to the rectangle it is given and to the grid. Wide characters never straddle
- * an edge: the cell stays blank. With `ascii` every glyph has a replacement of one ASCII letter. */
+/* The screen in memory: each cell has one glyph and one role. Views draw only here; term.c copies
+ * the grid to the terminal, tests read it. Text enters only through grid_text and the functions
+ * built on it, which pass every byte through model/text; so no cell can hold a hostile character.
+ * Everything is clipped to its rectangle and to the grid. A wide character never crosses an edge:
+ * its cell stays blank. With `ascii` every glyph is replaced by one ASCII character. */
 #ifndef UI_TERM_GRID_H
 #define UI_TERM_GRID_H
 
@@ -19,7 +19,7 @@ struct rect {
 };
 
 struct cell {
-    char utf8[24];  /* NUL-terminated; " " when blank, "" in the right half of a wide glyph */
+    char utf8[24];  /* ends with NUL; " " if blank, "" in the right half of a wide glyph */
     uint8_t width;  /* 1, 2, or 0 in the right half of a wide glyph */
     uint8_t role;   /* enum role */
     uint8_t ground; /* enum ground */
@@ -28,8 +28,8 @@ struct cell {
 /* --- rectangles ------------------------------------------------------------------------------ */
 struct rect rect_clip(struct rect r, struct rect to); /* the common part, possibly empty */
 struct rect rect_row(struct rect r, int i);           /* row i of r, one high; empty outside r */
-/* Cut n rows or columns off a side: the answer is the piece, *r keeps the rest (both may be empty).
- */
+/* Cut n rows or columns off a side. The result is the piece, *r becomes the rest; both may be
+ * empty. */
 struct rect rect_cut_top(struct rect *r, int n);
 struct rect rect_cut_bottom(struct rect *r, int n);
 struct rect rect_cut_left(struct rect *r, int n);
@@ -42,21 +42,21 @@ struct grid;
 struct grid *grid_new(int w, int h, bool ascii);
 void grid_free(struct grid *g);
 void grid_resize(struct grid *g, int w, int h); /* all cells blank afterwards; at least 1x1 */
-struct rect grid_rect(const struct grid *g);    /* all of it */
+struct rect grid_rect(const struct grid *g);    /* the rectangle of the whole grid */
 bool grid_ascii(const struct grid *g);
 void grid_clear(struct grid *g); /* blank cells, no cursor */
-/* The cell at x, y; never NULL: outside the grid it is a blank one. */
+/* The cell at x, y; never NULL: outside the grid it is a blank cell. */
 const struct cell *grid_cell(const struct grid *g, int x, int y);
 
-/* The hardware cursor: put on the selected row or the place of typing. Outside the grid = clipped.
- */
+/* The hardware cursor, on the selected row or at the place of typing. If it is outside the grid, it
+ * is moved to the edge. */
 void grid_cursor(struct grid *g, int x, int y);
 void grid_no_cursor(struct grid *g);
-bool grid_cursor_at(const struct grid *g, int *x, int *y); /* false = none was set */
+bool grid_cursor_at(const struct grid *g, int *x, int *y); /* false = no cursor was set */
 
 /* --- text: the only door --------------------------------------------------------------------- */
-/* Draws s on the first row of r, cut with an ellipsis where it does not fit; cells that it does not
- * need are left alone. Returns the number of cells used. */
+/* Draws s on the first row of r. If s does not fit, it is cut and ends with an ellipsis; cells that
+ * s does not need stay unchanged. Returns the number of cells used. */
 int grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len);
 int grid_str(struct grid *g, struct rect r, enum role role, const char *s);   /* NUL-terminated */
 int grid_right(struct grid *g, struct rect r, enum role role, const char *s); /* right-aligned */
@@ -64,21 +64,22 @@ int grid_center(struct grid *g, struct rect r, enum role role, const char *s);
 int grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Many lines in the rules of detail views (\x1b shown, newline breaks, tab to 8), from line `top`
- * and cell `left` on (left counts only when not wrapped). Returns how many lines s has in all. */
+/* Draws many lines by the rules of detail views (\x1b is shown, a newline breaks, a tab goes to a
+ * multiple of 8), from line `top` and cell `left` on (left counts only without wrapping). Returns
+ * the number of lines in s. */
 struct text_area {
     int top, left;
     bool wrap;
 };
 int grid_lines(struct grid *g, struct rect r, enum role role, const char *s, size_t len,
                const struct text_area *area);
-/* How many lines s takes when wrapped at w cells (w <= 0: not wrapped). */
+/* How many lines s has if it is wrapped at w cells (w <= 0: not wrapped). */
 int grid_count_lines(const char *s, size_t len, int w);
 
-/* A pen writes pieces of different roles one after the other on one row. */
+/* A pen writes pieces of text with different roles one after the other on one row. */
 struct pen {
     struct grid *g;
-    struct rect r; /* what is left of the row */
+    struct rect r; /* the part of the row behind what was written */
 };
 struct pen pen_start(struct grid *g, struct rect r);
 void pen_put(struct pen *p, enum role role, const char *s);
@@ -87,20 +88,22 @@ void pen_printf(struct pen *p, enum role role, const char *fmt, ...)
 void pen_gap(struct pen *p, int cells);
 
 /* --- shapes ---------------------------------------------------------------------------------- */
-void grid_fill(struct grid *g, struct rect r, enum role role); /* blanks */
-/* Other role on no ground, same glyphs. */
+void grid_fill(struct grid *g, struct rect r, enum role role); /* writes n blanks */
+/* Gives the cells another role and no ground; their glyphs stay. */
 void grid_paint(struct grid *g, struct rect r, enum role role);
-/* Other ground, all else as it is; what is written afterwards stands on none. */
+/* Gives the cells another ground; glyphs and roles stay. Text that is written later has no ground.
+ */
 void grid_lay(struct grid *g, struct rect r, enum ground ground);
-/* A frame on the edge of r with an optional title; the inside is left alone. Returns the inside. */
+/* Draws a frame on the edge of r, with an optional title; the inside stays unchanged. Returns the
+ * inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
-/* A line across the first row of r, with a title in it. */
+/* Draws a line across the first row of r, with a title in it. */
 void grid_rule(struct grid *g, struct rect r, enum role role, const char *title);
-/* On the lower border of a box: that there are rows above or below those that it shows. */
+/* Shows on the lower border of a box that there are more rows above or below. */
 void grid_more(struct grid *g, struct rect box, int above, int below);
 
 /* --- for tests and for printing --------------------------------------------------------------- */
-void grid_dump(const struct grid *g, struct buf *out);       /* rows of text, no trailing blanks */
-void grid_dump_roles(const struct grid *g, struct buf *out); /* rows of style_letter, '.' trimmed */
+void grid_dump(const struct grid *g, struct buf *out);       /* text, no trailing blanks */
+void grid_dump_roles(const struct grid *g, struct buf *out); /* style_letters, no trailing '.' */
 
 #endif

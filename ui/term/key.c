@@ -51,7 +51,7 @@ name_code(const char *word, size_t len, uint32_t *code)
     return false;
 }
 
-/* What a terminal sends for a Ctrl key is not always another key than one with a name. */
+/* A terminal sends the same byte for some Ctrl keys and a named key, such as C-i and Tab. */
 static bool
 settle_ctrl(struct key *k)
 {

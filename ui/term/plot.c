@@ -1,4 +1,4 @@
-/* The panels share their frame: labels at the left, columns, clock times and events below. */
+/* The panels share a frame: labels at the left, columns, and below them clock times and events. */
 #include "ui/term/plot.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ plot_tick_ms(double max_ms)
     return DAY_MS * plot_tick(max_ms / DAY_MS);
 }
 
-/* As an axis of such steps says it: "14:02", "11-21". */
+/* The label of an axis with steps of this length: "14:02", "11-21". */
 static struct fmt
 plot_clock(int64_t at_ms, int64_t step_ms, bool utc)
 {
@@ -58,7 +58,7 @@ plot_clock(int64_t at_ms, int64_t step_ms, bool utc)
 
 struct frame {
     struct rect labels, plot, axis;
-    int skip; /* columns at the left for which there is no room */
+    int skip; /* columns at the left that have no room */
 };
 
 static struct frame
@@ -89,7 +89,7 @@ column_of(const struct plot_axis *a, const struct frame *f, int64_t at_ms)
     return at_ms < a->first_ms || i >= a->n ? -1 : (int)i - f->skip;
 }
 
-/* Whether an event stands where a label would: the label goes. */
+/* Whether an event is at the place of a label: then the label is left out. */
 static bool
 is_taken(const struct plot_axis *a, const struct frame *f, int from, int w)
 {
@@ -124,7 +124,7 @@ draw_axis(struct grid *g, const struct plot_axis *a, const struct frame *f)
     }
 }
 
-/* Where nothing is known of the first columns: since when there is something. */
+/* If nothing is known of the first columns: says since when values are known. */
 static void
 say_since(struct grid *g, const struct plot_axis *a, const struct frame *f, int known,
           const char *none)
@@ -157,7 +157,7 @@ most(const double *v, int n)
     return max;
 }
 
-/* In eighths of a cell; at least one for anything above zero. */
+/* A height in eighths of a cell; at least one for a value above zero. */
 static int
 height(double v, double top, int cells)
 {
@@ -180,7 +180,7 @@ draw_column(struct grid *g, struct rect col, enum role role, double v, double to
     }
 }
 
-/* Three levels a row; in the row where the area ends it is told by the area. */
+/* The line has three levels in a row. In the row where the area ends, the area shows the level. */
 static void
 draw_line(struct grid *g, struct rect col, double v, double area, double top)
 {
@@ -236,10 +236,10 @@ plot_panel(struct grid *g, struct rect r, const struct plot_axis *axis, const st
 /* --- heat maps ------------------------------------------------------------------------------- */
 
 struct heat_rows {
-    int low, per; /* the first bucket of the lowest row, buckets a row */
+    int low, per; /* the first bucket of the lowest row, buckets in a row */
 };
 
-/* By the range of the data: as few buckets a row as there is room for. */
+/* Fits the buckets to the range of the data: as few in a row as the room allows. */
 static struct heat_rows
 choose_rows(const struct heat *h, int n, int rows)
 {

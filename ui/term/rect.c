@@ -1,4 +1,4 @@
-/* Arithmetic of rectangles: the whole of the layout is made of these cuts. */
+/* Arithmetic of rectangles: the layout of the screen is made only of these cuts. */
 #include "ui/term/grid.h"
 
 static int
@@ -13,7 +13,7 @@ at_most(int a, int b)
     return a < b ? a : b;
 }
 
-/* How much of `have` can be taken when n is asked for. */
+/* How much can be cut off `have` if n is asked for. */
 static int
 share_of(int n, int have)
 {

@@ -1,6 +1,6 @@
-/* The table of roles and themes. In themes of eight colours and fewer the selection is reverse
- * video, because bold black on a colour can't be read there. No role is shown by dim text alone. A
- * selected row of a list keeps its colours: only the ground below it changes. */
+/* The table of roles and themes. In themes of eight colours or fewer the selection is reverse
+ * video, because bold black on a colour can't be read there. No role is shown only by dim text. A
+ * selected row of a list keeps its colours: only its ground changes. */
 #include "ui/term/style.h"
 
 #include <assert.h>
@@ -66,8 +66,8 @@ style_of(enum theme theme, enum role role)
     return &styles[role][theme];
 }
 
-/* Contrast: nothing but black can be read on its yellow; what has a background of its own keeps it.
- */
+/* The theme contrast: only black can be read on its yellow; a role with a background of its own
+ * keeps its colours. */
 struct style
 style_on(enum theme theme, enum role role, enum ground ground)
 {
@@ -95,7 +95,7 @@ style_choose(int colors, enum color_when when, const char *no_color, bool light)
 
     if (none || colors < 8)
         return THEME_MONO;
-    if (colors < 16 || colors > 256) /* direct colour: only the first eight are a palette */
+    if (colors < 16 || colors > 256) /* with direct colour only the first eight are a palette */
         return THEME_8;
     if (colors < 256)
         return THEME_16;

@@ -1,5 +1,5 @@
-/* What a cell means (its role), and how each theme shows that. Roles are meanings, never colours.
- * What a role says is also said by a word or a glyph, because some themes have no colour at all.
+/* The meaning of a cell (its role), and how each theme shows it. Roles are meanings, never colours.
+ * A word or a glyph always has the same meaning as the role, because some themes have no colour.
  * This file does not know curses: term.c turns a style into attributes. */
 #ifndef UI_TERM_STYLE_H
 #define UI_TERM_STYLE_H
@@ -18,19 +18,19 @@ enum role {
     ROLE_TITLE,       /* titles of columns */
     ROLE_SELECTED,    /* the selected choice of a menu or a form */
     ROLE_MARK,        /* marked rows */
-    ROLE_GOOD,        /* what came back to well: an act that was done */
-    ROLE_WARN,        /* wants a look today */
-    ROLE_BAD,         /* wants an act now; errors */
+    ROLE_GOOD,        /* good news: an act that was done */
+    ROLE_WARN,        /* needs a look today */
+    ROLE_BAD,         /* needs an act now; errors */
     ROLE_HEADING,     /* headings inside a page (PAYLOAD, ATTEMPTS) */
     ROLE_CODE,        /* payloads, SQL */
     ROLE_KEY,         /* a key in the footer or in a dialog */
-    ROLE_KEY_HELP,    /* what it does */
+    ROLE_KEY_HELP,    /* the word for that key */
     ROLE_OFF,         /* a command or choice that is not possible now */
     ROLE_BORDER,      /* boxes and rules */
-    ROLE_BORDER_ASK,  /* the box of a dialog that wants an answer */
+    ROLE_BORDER_ASK,  /* the box of a dialog that waits for an answer */
     ROLE_BOX_TITLE,
     ROLE_INPUT,     /* a line being typed */
-    ROLE_INPUT_BAD, /* the part of it that is wrong */
+    ROLE_INPUT_BAD, /* the wrong part of that line */
     ROLE_CHART,
     ROLE_CHART_WARN,
     ROLE_BAR, /* done part of a progress bar */
@@ -43,7 +43,7 @@ enum role {
 /* What lies under a cell, whatever its role: the selected row keeps the colours of its cells. */
 enum ground {
     GROUND_NONE,
-    GROUND_ROW,  /* the selected row: another background, where there are colours for one */
+    GROUND_ROW,  /* the selected row: another background, if there are colours */
     GROUND_NAME, /* its first cell and its name: also bold, or in reverse with few colours */
     GROUNDS
 };
@@ -59,19 +59,19 @@ struct style {
 
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER }; /* --color */
 
-/* The look of a role. */
+/* The style of a role. */
 const struct style *style_of(enum theme theme, enum role role);
-/* The same on a ground. */
+/* The style of a role on a ground. */
 struct style style_on(enum theme theme, enum role role, enum ground ground);
 
-/* The theme for a terminal with this number of colours. no_color is the variable NO_COLOR: it
- * counts if it is set and not empty, and only under COLOR_AUTO. */
+/* The theme for a terminal with this number of colours. no_color: the value of the variable
+ * NO_COLOR; it counts only under COLOR_AUTO, and only if it is set and not empty. */
 enum theme style_choose(int colors, enum color_when when, const char *no_color, bool light);
 
-/* By name: "dark", "light", "contrast", "16", "8", "mono"; false = unknown. */
+/* Finds a theme by name: "dark", "light", "contrast", "16", "8", "mono"; false = unknown. */
 bool style_theme(const char *name, enum theme *out);
 
-/* One letter a role, for the role maps of tests ('.' = ROLE_TEXT). */
+/* One letter for each role, for the role maps of tests ('.' = ROLE_TEXT). */
 char style_letter(enum role role);
 
 #endif

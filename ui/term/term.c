@@ -1,7 +1,7 @@
-/* The screen through ncurses. Two things are unusual. ncurses writes into a file in memory, from
- * where tty.c sends it when the terminal takes it, so a slow terminal never stops the loop; for
- * that reason the modes are set by tty.c as well. And bytes of input are decoded here, not by
- * get_wch(), which loses a character whose bytes come in two reads. */
+/* The screen through ncurses. Two things are unusual. First, ncurses writes into a file in memory,
+ * and tty.c sends the content when the terminal is ready, so that a slow terminal never stops the
+ * loop; for this reason tty.c also sets the modes. Second, bytes of input are decoded here and not
+ * by get_wch(), which loses a character whose bytes come in two reads. */
 #include "ui/term/term.h"
 
 #include <curses.h>
@@ -30,7 +30,7 @@ struct term {
     enum theme theme;
     bool ascii, sync;
     int w, h;
-    struct cell *shown; /* what ncurses has been told, w * h */
+    struct cell *shown; /* the cells that ncurses has got, w * h */
     bool repaint;
     bool taken;
     struct decoder decoder;
@@ -47,7 +47,7 @@ add_cap(struct buf *b, const char *name)
         tty_unpad(b, s);
 }
 
-/* What leads from any state of ours back to the shell's. */
+/* The bytes that lead from any state of this program back to the shell's. */
 static void
 add_way_out(struct buf *b, bool mouse)
 {
@@ -88,7 +88,7 @@ start_colors(struct term *t, const struct term_options *o)
 
 /* --- output --- */
 
-/* Moves what ncurses has written from memory to the queue. */
+/* Moves the output of ncurses from memory to the queue. */
 static void
 collect(struct term *t, struct buf *out)
 {
@@ -263,7 +263,7 @@ key_of(int code)
     return k;
 }
 
-/* One byte or key from ncurses into the decoder; false = there is none now. */
+/* Passes one byte or key from ncurses to the decoder; false = there is none now. */
 static bool
 feed_key(struct term *t)
 {
@@ -271,7 +271,7 @@ feed_key(struct term *t)
 
     if (got == ERR) {
         unsigned char c;
-        ssize_t n = read(tty_fd(t->tty), &c, 1); /* tells "nothing" from "gone" */
+        ssize_t n = read(tty_fd(t->tty), &c, 1); /* distinguishes "no input" from "terminal gone" */
         if (n == 0)
             tty_set_hung(t->tty);
         if (n <= 0)
@@ -343,18 +343,18 @@ start_curses(struct term *t, struct err *e)
     keypad(t->keys, TRUE);
     nodelay(t->keys, TRUE);
     typeahead(-1);
-    const char *mouse = tigetstr("kmous"); /* its bytes come to us: ncurses would read on */
+    const char *mouse = tigetstr("kmous"); /* we get its bytes: ncurses would read on */
     t->decoder.mouse = t->decoder.mouse && mouse && mouse != (const char *)-1;
     if (t->decoder.mouse)
         define_key(mouse, 0);
     for (int code = KEY_MAX + 1; code < KEY_MAX + EXTENDED; code++)
-        keyok(code, FALSE); /* Alt-Left and its like: their bytes are read here */
+        keyok(code, FALSE); /* Alt-Left and similar keys: we read their bytes */
     define_key("\033[200~", PASTE_ON);
     define_key("\033[201~", PASTE_OFF);
     return true;
 }
 
-/* ncurses installs handlers of its own; ours, or the defaults, stay instead. */
+/* ncurses installs handlers of its own; this keeps ours, or the defaults. */
 static bool
 start_screen(struct term *t, const struct term_options *o, struct err *e)
 {
@@ -420,9 +420,9 @@ term_enter(struct term *t)
     if (t->decoder.mouse)
         buf_str(&b, "\033[?1000h\033[?1006h");
     erase();
-    refresh(); /* the alternate screen comes up here */
+    refresh(); /* switches to the alternate screen */
     collect(t, &b);
-    buf_str(&b, "\033[r"); /* ncurses begins with the margins of 24 rows, whatever there are */
+    buf_str(&b, "\033[r"); /* ncurses begins with margins for 24 rows, whatever the size is */
     tty_put(t->tty, b.data, b.len);
     tty_flush(t->tty);
     buf_free(&b);

@@ -1,5 +1,5 @@
 /* A small state machine over bytes. After an ESC, `[` or `O` begins a sequence that ends with its
- * final letter; anything else means that the ESC was the key. */
+ * final letter. If another byte follows the ESC, the user pressed Esc. */
 #include "ui/term/term_key.h"
 
 #include <assert.h>
@@ -64,7 +64,7 @@ mods_of(long parameter)
     return (bits & 1 ? MOD_SHIFT : 0u) | (bits & 2 ? MOD_ALT : 0u) | (bits & 4 ? MOD_CTRL : 0u);
 }
 
-/* b: the button, 64 and 65 are the wheel; 32 = it moved. x, y count from 1. */
+/* b: the button; 64 and 65 are the wheel; the bit 32 = the mouse moved. x and y count from 1. */
 static void
 emit_mouse(struct decoder *d, long b, long x, long y)
 {
@@ -76,7 +76,7 @@ emit_mouse(struct decoder *d, long b, long x, long y)
     d->ready[d->n++] = (struct key){.code = code, .x = (int)x - 1, .y = (int)y - 1};
 }
 
-/* "[<0;12;5M": pressed; with a final m: released. */
+/* "[<0;12;5M": a button was pressed; with a final m: released. */
 static void
 end_mouse(struct decoder *d, char final)
 {
@@ -93,7 +93,7 @@ end_mouse(struct decoder *d, char final)
         emit_mouse(d, v[0], v[1], v[2]);
 }
 
-/* "[1;5A": number 1, modifiers 5, final A. What is not in the table is swallowed. */
+/* "[1;5A": number 1, modifiers 5, final A. A sequence that is not in the table is ignored. */
 static void
 end_sequence(struct decoder *d, char final)
 {
@@ -110,7 +110,7 @@ end_sequence(struct decoder *d, char final)
         end_mouse(d, final);
         return;
     }
-    if (d->sequence[0] == '[' && final == 'M') { /* an old mouse report; Enter only as ESC O M */
+    if (d->sequence[0] == '[' && final == 'M') { /* an old mouse report; ESC O M is Enter */
         d->old_left = d->mouse && d->nsequence == 1 ? 3 : 0;
         return;
     }
@@ -155,7 +155,7 @@ character(struct decoder *d, unsigned char c)
         control(d, c);
         return;
     }
-    if ((c & 0xC0) != 0x80) /* a new character: what was left of another is lost */
+    if ((c & 0xC0) != 0x80) /* a new character begins: the unfinished one is dropped */
         d->npart = 0;
     if (d->npart == sizeof d->part)
         d->npart = 0;

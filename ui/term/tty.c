@@ -1,4 +1,5 @@
-/* Modes, output queue, rescue. The rescue data is static: a signal handler has nothing else. */
+/* Modes, output queue, rescue. The data for the rescue is static, because a signal handler can
+ * reach nothing else. */
 #include "ui/term/tty.h"
 
 #include <errno.h>
@@ -41,11 +42,12 @@ static struct {
     bool installed;
 } rescue = {.flags = -1, .err_was = -1, .err_mem = -1};
 
-/* The sanitizers end the program without exit(); weak, because it is there only in their builds. */
+/* The sanitizers end the program without exit(). Weak, because the function exists only in their
+ * builds. */
 /* NOLINTNEXTLINE(readability-identifier-naming) */
 extern void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak));
 
-/* ncurses loses some memory when TERM is unknown; that is its own affair. */
+/* ncurses leaks some memory if TERM is unknown; we can't help that. */
 /* NOLINTBEGIN(readability-identifier-naming) */
 const char *__lsan_default_suppressions(void);
 const char *
@@ -76,7 +78,7 @@ hush(void)
         close(mem);
 }
 
-/* Safe in a signal handler. Shows the last 64 kB of what was said meanwhile. */
+/* Safe in a signal handler. Prints the last 64 kB of standard error that came meanwhile. */
 static void
 speak(void)
 {
@@ -100,8 +102,8 @@ speak(void)
 
 /* --- the rescue ------------------------------------------------------------------------------- */
 
-/* Safe in a signal handler; does nothing when the terminal is not taken. A program in the
- * background must not be stopped by writing modes, hence the blocked SIGTTOU. */
+/* Restores the terminal. Safe in a signal handler; does nothing if the terminal is not taken.
+ * SIGTTOU is blocked, because setting modes would stop a program in the background. */
 static void
 set_modes(int fd, const struct termios *modes)
 {
@@ -115,7 +117,8 @@ set_modes(int fd, const struct termios *modes)
     sigprocmask(SIG_SETMASK, &was, NULL);
 }
 
-/* Only of a shared file: our own has had O_NONBLOCK from the start. Safe in a signal handler. */
+/* Restores the flags of a shared file. A file of our own was opened with O_NONBLOCK and needs
+ * nothing. Safe in a signal handler. */
 static void
 set_flags(int fd, int more)
 {
@@ -123,7 +126,7 @@ set_flags(int fd, int more)
         (void)fcntl(fd, F_SETFL, rescue.flags | more);
 }
 
-/* Writes all or gives up: a terminal that takes nothing gets its waiting output thrown away once.
+/* Writes all bytes or gives up. If the terminal takes nothing, its waiting output is dropped once.
  */
 static void
 write_all(int fd, const char *s, size_t len)
@@ -169,7 +172,7 @@ on_fatal(int signo, siginfo_t *info, void *context)
             sigaction(signo, &rescue.was[i], NULL);
     if (info->si_code <= 0 || signo == SIGTERM || signo == SIGHUP || signo == SIGINT ||
         signo == SIGQUIT)
-        raise(signo); /* comes when this returns; a real fault comes again by itself */
+        raise(signo); /* the signal arrives when this returns; a real fault happens again */
 }
 
 static void
@@ -224,8 +227,8 @@ raw_modes(struct termios m)
     return m;
 }
 
-/* A standard file that is a terminal and can be read and written, not opened again: its flags are
- * then those of the shell, too, and are put back with the modes. */
+/* Finds a standard file that is a terminal and can be read and written. The file is not opened
+ * again, so its flags are also those of the shell and are restored with the modes. */
 static int
 share_standard(void)
 {
@@ -241,8 +244,8 @@ share_standard(void)
     return -1;
 }
 
-/* After su the device of the terminal belongs to another user, and "su -c" also starts a session
- * without a terminal of its own, so there is no /dev/tty. */
+/* After su the terminal device belongs to another user, so it can't be opened. "su -c" also starts
+ * a session without a controlling terminal, so there is no /dev/tty. */
 static int
 open_again(void)
 {
@@ -363,7 +366,7 @@ tty_stop(void)
     sigaddset(&stop, SIGTSTP);
     sigaction(SIGTSTP, &dfl, &was);
     raise(SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &stop, &mask); /* here we stand until SIGCONT */
+    sigprocmask(SIG_UNBLOCK, &stop, &mask); /* the process stops here until SIGCONT */
     sigprocmask(SIG_SETMASK, &mask, NULL);
     sigaction(SIGTSTP, &was, NULL);
 }
@@ -373,8 +376,8 @@ tty_stop(void)
 void
 tty_put(struct tty *t, const char *bytes, size_t len)
 {
-    /* ncurses resets the palette whenever its screen comes up again: the user's own would be lost
-     */
+    /* ncurses resets the palette whenever its screen comes up again: the user's own palette would
+     * be lost */
     static const char reset[] = "\033]104\a";
     const char *found;
 
@@ -441,7 +444,8 @@ tty_unpad(struct buf *b, const char *s)
     }
 }
 
-/* A program between us and the terminal; both swallow sequences that they do not know. */
+/* Whether tmux or screen is between us and the terminal; both drop sequences that they do not know.
+ */
 enum mux { MUX_NONE, MUX_TMUX, MUX_SCREEN };
 
 static enum mux
@@ -454,8 +458,8 @@ mux_here(void)
     return term[0] == 't' || (tmux && *tmux) ? MUX_TMUX : MUX_SCREEN;
 }
 
-/* Hands a sequence through to the terminal outside. tmux wants each ESC twice; screen takes short
- * strings only, and the terminal sees them as one. */
+/* Wraps a sequence so that tmux or screen passes it to the terminal outside. tmux needs each ESC
+ * twice; screen takes only short strings, and the terminal joins them. */
 static void
 pass_through(struct buf *out, enum mux mux, const char *s, size_t len)
 {
@@ -505,7 +509,7 @@ tty_clipboard(struct tty *t, const char *s, size_t len)
     buf_str(&b, "\033]52;c;");
     add_base64(&b, s, n);
     buf_str(&b, "\a");
-    if (mux != MUX_SCREEN) /* tmux itself takes it too, if it may (set-clipboard on) */
+    if (mux != MUX_SCREEN) /* tmux takes it for itself, too, if set-clipboard is on */
         buf_add(&t->queue, b.data, b.len);
     pass_through(&t->queue, mux, b.data, b.len);
     buf_free(&b);

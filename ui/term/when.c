@@ -1,6 +1,6 @@
 /*
- * Reading a time: a word, a duration, a clock, or a day with a clock. What strptime leaves over is
- * a mistake and not an ending to be ignored.
+ * Reads a time: a word, a duration, a clock time, or a day with a clock time. Characters that
+ * strptime leaves over are an error and are not ignored.
  */
 #include "ui/term/when.h"
 
@@ -58,7 +58,7 @@ read_day(const char *text, bool utc, int64_t *at_ms)
             continue;
         int mday = tm.tm_mday;
         *at_ms = to_ms(&tm, utc);
-        return tm.tm_mday == mday; /* no 31st of June */
+        return tm.tm_mday == mday; /* rejects the 31st of June */
     }
     return false;
 }

@@ -1,5 +1,5 @@
 /*
- * Matching of plain words, for tables whose rows are all here.
+ * Matches plain words, for tables whose rows are all in memory.
  */
 #include "ui/term/words.h"
 

@@ -1,5 +1,5 @@
-/* The filter of tables that are in memory as a whole: every word must be a part of one of the
- * texts, in any case (ASCII); !word must not. */
+/* The filter of tables whose rows are all in memory. Every word must be a part of one of the texts;
+ * upper and lower case (ASCII) are equal. A word with ! before it must not be in them. */
 #ifndef UI_TERM_WORDS_H
 #define UI_TERM_WORDS_H
 

@@ -1,7 +1,7 @@
-/* Columns as data: a table row says name, kind and where the value stands in the row's struct; the
- * kind says how it is compared, written, aligned, coloured, and which way it sorts first. The same
- * row serves the screen, the command line's table, JSON and CSV. Adding a column is one row of such
- * a table and one line in the SQL. */
+/* Columns as data: a row of a table has the name, the kind, and the offset of the value in the
+ * row's struct. The kind decides how the value is compared, written, aligned and coloured, and in
+ * which direction it is sorted first. The same row is used by the screen, the command line's table,
+ * JSON and CSV. To add a column, add one row to such a table and one line to the SQL. */
 #ifndef UI_WIDGET_COLUMN_H
 #define UI_WIDGET_COLUMN_H
 
@@ -39,22 +39,23 @@ enum column_kind {
     KINDS
 };
 
-/* What a cell may look at. */
+/* What the function of a cell may read. */
 struct cell_ctx {
     int64_t now_ms;
     bool utc;
-    void *ctx;           /* list_def.ctx */
-    struct buf *scratch; /* for the text of a cell; NULL = made and freed each time */
+    void *ctx;           /* ctx of the list's list_def */
+    struct buf *scratch; /* memory for the text of a cell; NULL = allocated and freed each time */
     bool approx;         /* the row's counts are estimates */
 };
 
-/* For columns whose kind does not say everything; any part may be absent (NULL, K_CUSTOM). */
+/* For columns whose kind is not enough; any member may be unset (NULL, K_CUSTOM). */
 struct column_special {
     /* Draws the cell (K_CUSTOM); r is one row high. */
     void (*draw)(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c);
-    /* The cell's role instead of the kind's. */
+    /* A role for the cell instead of the kind's role. */
     enum role (*role)(const void *row, const struct cell_ctx *c);
-    /* Of K_CUSTOM columns: sorts as a field of this kind at the offset; K_CUSTOM = not sortable. */
+    /* For K_CUSTOM columns: sorts like a field of this kind at the offset; K_CUSTOM = not sortable.
+     */
     enum column_kind sort_as;
     bool right; /* K_CUSTOM: title at the right */
 };
@@ -62,29 +63,29 @@ struct column_special {
 enum column_place { ON_SCREEN = 1, IN_TABLE = 2, IN_DATA = 4 }; /* data: JSON and CSV */
 
 struct column {        /* tables of them end with {0} */
-    const char *name;  /* in SQL, in the configuration, in JSON; NULL = not in data */
-    const char *title; /* over the column; NULL = in data only */
-    const char *help;  /* one line */
+    const char *name;  /* its name in SQL, in the configuration and in JSON; NULL = not in data */
+    const char *title; /* the title above the column; NULL = only in data */
+    const char *help;  /* one line of help */
     enum column_kind kind;
-    size_t offset; /* of the field in the row's struct */
-    unsigned only; /* bits of enum column_place; 0 = everywhere. Rows that are not ON_SCREEN stand
-                      behind those that are. */
+    size_t offset; /* offset of the field in the row's struct */
+    unsigned only; /* bits of enum column_place; 0 = everywhere. Rows that are not ON_SCREEN come
+                      after those that are. */
 
-    /* the screen, where columns stand in the order of the rows */
+    /* for the screen, where the columns are in the order of these rows */
     int min_w, max_w; /* cells; max_w 0 = takes the spare width of the screen */
     int keep;         /* 0 = always shown; else the higher the sooner dropped when narrow;
                          100 and more = hidden until the user asks for it */
-    const struct column_special *special; /* or NULL */
+    const struct column_special *special; /* may be NULL */
 
     /* the command line: ui/cli/cli_table.h */
     int place;                /* in the order of the columns there; 0 = last, as the rows stand */
-    const char *json, *table; /* its name in data and its title there, where they are others */
-    enum column_kind plain;   /* its kind there, where it is another */
+    const char *json, *table; /* its name in data and title there, if they differ */
+    enum column_kind plain;   /* its kind there, if it differs */
     int most;                 /* cells of the table on a terminal; 0 = no limit */
 };
 
 int column_count(const struct column *c); /* those for the screen */
-/* What a row is sorted by in a column, taken out of it once; a text is borrowed. */
+/* The value by which a row is sorted in a column, read once; a text is borrowed. */
 struct column_value {
     union {
         const char *text;
@@ -93,28 +94,28 @@ struct column_value {
     };
 };
 struct column_value column_value(const struct column *c, const void *row);
-/* Total order of two such values, ascending: NULLs last whatever `desc` says. Ages compare by age:
- * the younger is less. */
+/* Total order of two such values, ascending: NULLs come last whatever `desc` says. Ages are
+ * compared as ages: the younger one is less. */
 int column_order(const struct column *c, struct column_value a, struct column_value b, bool desc);
-bool column_is_null(const struct column *c, const void *row); /* unknown kinds never are */
+bool column_is_null(const struct column *c, const void *row); /* not if its kind is unknown */
 bool column_sortable(const struct column *c);
 enum column_kind column_plain_kind(const struct column *c); /* on the command line */
-bool column_right(const struct column *c);      /* numbers and times stand at the right */
-bool column_desc_first(const struct column *c); /* counts and ages sort largest first */
-/* The text of a cell in at most w cells (w <= 0: no limit; for batch tables and for tests). "" for
- * K_CUSTOM. Not sanitised: it goes through grid_text or text_clean. */
+bool column_right(const struct column *c);      /* numbers and times are right-aligned */
+bool column_desc_first(const struct column *c); /* counts and ages: largest first */
+/* The text of a cell in at most w cells (w <= 0: no limit, for batch tables and for tests). "" for
+ * K_CUSTOM. The text is not sanitised: pass it through grid_text or text_clean. */
 void column_text(const struct column *c, const void *row, const struct cell_ctx *ctx, int w,
                  struct buf *out);
 void column_draw(const struct column *c, struct grid *g, struct rect r, const void *row,
                  const struct cell_ctx *ctx);
 
-/* Glyph and role of a state's word, also for the states of nodes; unknown words are plain. */
+/* Glyph and role for the word of a state, also of a node; unknown words are plain. */
 const char *state_glyph(const char *state);
 enum role state_role(const char *state);
 
-/* Which columns fit in w cells and how wide: widths[i] = 0 when hidden, in cells without the gap of
- * one between columns. `hidden[i]` true = the user switched it off. Pure. The first column stays.
- */
+/* Which columns fit in w cells, and their widths: widths[i] = 0 if hidden; the gap of one cell
+ * between columns is not included. hidden[i]: the user has switched the column off. Pure. The first
+ * column always stays. */
 void column_layout(const struct column *c, int n, const bool *hidden, int w, int *widths);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of kinds: how a value is compared, written and coloured. Adding a kind is one row and,
- * when nothing fits, one small function. */
+/* The table of kinds: how a value is compared, written and coloured. To add a kind, add one row
+ * and, if no function fits, one small function. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -87,7 +87,7 @@ is_null(enum value kind, struct column_value v)
     return kind != V_NONE && v.number == FIELD_NULL;
 }
 
-/* Of two that are not NULL: less, equal, more. */
+/* Compares two values that are not NULL: less, equal, greater. */
 static int
 compare_values(enum value kind, struct column_value a, struct column_value b)
 {
@@ -276,7 +276,7 @@ role_state(const struct column *c, const void *row)
     return state_role(text_of(c, row));
 }
 
-/* Zeros of counts and rates: the eye is for the other figures. */
+/* Draws zeros of counts and rates as a dot, so that other figures are easier to see. */
 static bool
 is_zero(const struct column *c, const void *row)
 {

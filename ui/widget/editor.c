@@ -1,7 +1,7 @@
 /*
- * The editor's parent is the keeper, a fork of this program. It reports how the
- * editor ended, waits until we have read the file (or are gone), and removes the directory. It only
- * makes calls that are safe after a fork, and holds none of our descriptors but its two pipes.
+ * The editor's parent is the keeper, a fork of this program. The keeper reports how the editor
+ * ended, waits until we have read the file or have ended, and removes the directory. It only makes
+ * calls that are safe after a fork, and keeps none of our descriptors except its two pipes.
  */
 #include "ui/widget/editor.h"
 
@@ -28,17 +28,17 @@ struct editor {
     struct loop *loop;
     editor_fn *fn;
     void *ctx;
-    char *path; /* of the program */
+    char *path; /* the words of the editor's command */
     char *line; /* its words */
     char *argv[WORDS + 2];
     char dir[PATH_MAX], file[PATH_MAX + 32];
     pid_t keeper, pid;   /* pid: of the editor, until it has ended */
-    int from, to, watch; /* what the keeper says; its order to go */
+    int from, to, watch; /* reports from the keeper; orders to the keeper */
 };
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
-struct dir_entry { /* as getdents64 writes it */
+struct dir_entry { /* the layout that getdents64 writes */
     ino64_t inode;
     off64_t offset;
     unsigned short size;
@@ -46,7 +46,7 @@ struct dir_entry { /* as getdents64 writes it */
     char name[];
 };
 
-/* All files in it too: editors leave copies. */
+/* Removes the directory with all files in it, because editors leave copies. */
 static void
 remove_dir(const char *dir)
 {
@@ -78,7 +78,8 @@ become_editor(const struct editor *ed)
     _exit(127);
 }
 
-/* Closes all but the standard ones and its pipes, so that nothing of ours lives on in it. */
+/* Closes all descriptors except the standard ones and the two pipes, so that the keeper holds none
+ * of ours open. */
 static void
 close_others(int one, int two)
 {
@@ -136,7 +137,7 @@ editor_free(struct editor *ed)
 {
     if (!ed)
         return;
-    if (ed->pid > 0) { /* the keeper sees to the rest */
+    if (ed->pid > 0) { /* the keeper will remove ed->dir */
         kill(ed->pid, SIGTERM);
         ed->keeper = 0;
     }
@@ -182,7 +183,7 @@ ended_well(const struct editor *ed, int status, struct err *e)
     return true;
 }
 
-/* First the number of the editor's process, then how it ended. */
+/* The keeper reports first the pid of the editor, then how the editor ended. */
 static void
 on_keeper(void *ctx, short revents)
 {
@@ -210,7 +211,7 @@ on_keeper(void *ctx, short revents)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* "code -w": words, no shell; the file comes last. */
+/* Splits "code -w" into words, without a shell; the file is the last word. */
 static bool
 find_editor(struct editor *ed, struct err *e)
 {

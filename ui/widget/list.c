@@ -1,5 +1,5 @@
-/* Rows and cursor of a list. The rows may be others after every refresh, so between two refreshes
- * only ids are kept. The ids of the last order say which rows were neighbours. */
+/* Rows and cursor of a list. A refresh may replace all rows, so only ids are kept between two
+ * refreshes. The ids of the last order tell which rows were neighbours. */
 #include "ui/widget/list.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #include "ui/widget/list_state.h"
 
-enum { NEIGHBOURS = 200 }; /* how far a lost cursor looks for one that is left */
+enum { NEIGHBOURS = 200 }; /* how many neighbours are tried if the cursor's row has gone */
 
 static int
 clamp_int(int n, int low, int high)
@@ -65,7 +65,7 @@ list_count(const struct list *l)
     return l->count;
 }
 
-/* A row that is none of the last few is made in the place of the oldest of them. */
+/* Keeps the last LIST_MADE rows; a new row replaces the oldest one. */
 static const void *
 made_row(const struct list *l, int row)
 {
@@ -123,12 +123,13 @@ compare_rows(const void *a, const void *b, void *ctx)
     int x = *(const int *)a, y = *(const int *)b;
     int order = column_order(&l->def->columns[l->sort], s->values[x], s->values[y], l->desc);
 
-    if (order == 0 && !l->pages.make) /* those that are made come by id */
+    if (order == 0 && !l->pages.make) /* rows that are made on demand come sorted by id */
         order = strcmp(id_at(l, x), id_at(l, y));
     return order ? order : x - y;
 }
 
-/* Texts are borrowed from the snapshot: those of rows that are made must stand there, too. */
+/* Sorts the rows. The texts of the sort values are borrowed, so they must live in the snapshot,
+ * also for rows that are made on demand. */
 static void
 sort_rows(struct list *l)
 {
@@ -141,7 +142,7 @@ sort_rows(struct list *l)
     free(values);
 }
 
-/* The number of a made row. */
+/* The number of a row that was made on demand. */
 static int
 search_ids(const struct list *l, const char *id)
 {
@@ -189,8 +190,8 @@ find_old(const struct list *l, int i)
     return i >= 0 && i < l->old_n ? find_row(l, l->old_ids.data + l->old_at[i]) : -1;
 }
 
-/* The place of the cursor's row. If the row has gone: the place of its nearest neighbour that
- * is still there; -1 = there is none. */
+/* The place of the cursor's row in the new order. If the row has gone: the place of its nearest
+ * neighbour that is still there; -1 = none is. */
 static int
 find_cursor(const struct list *l)
 {
@@ -230,9 +231,9 @@ list_rebuild(struct list *l)
     if (l->sort >= 0 && !l->def->server_order && l->count > 1)
         sort_rows(l);
     if (l->count == 0)
-        return; /* the cursor's id and its neighbours are kept for when the rows come back */
+        return; /* the cursor's id and its neighbours are kept: the rows may come back */
     put_cursor(l, find_cursor(l));
-    if (l->top > 0) /* who has scrolled keeps the row on the line where it was */
+    if (l->top > 0) /* if the user has scrolled, the row stays on its line */
         l->top = l->index - line;
     list_scroll(l, l->page_h);
     remember_order(l);
@@ -329,7 +330,7 @@ list_move(struct list *l, int delta)
     put_cursor(l, to < 0 ? 0 : to > l->count ? l->count : (int)to);
 }
 
-/* Cursor and window together. */
+/* Moves cursor and window together. */
 static void
 list_shift(struct list *l, int rows)
 {

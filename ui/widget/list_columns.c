@@ -1,4 +1,4 @@
-/* Order and columns of a list, and both as one line of words for the state file. */
+/* Order and columns of a list, and both as one line of text for the state file. */
 #include <string.h>
 
 #include "ui/widget/list_state.h"
@@ -12,7 +12,7 @@ list_sort_column(const struct list *l, bool *desc)
     return l->sort >= 0 ? &l->def->columns[l->sort] : NULL;
 }
 
-/* len bytes at name -> column number, -1 = none */
+/* Finds a column by the len bytes at name; -1 = none. */
 static int
 find_column(const struct list *l, const char *name, size_t len)
 {
@@ -125,7 +125,8 @@ list_column_width(struct list *l, int i, int min_w, int max_w)
     l->own[i].max_w = max_w;
 }
 
-/* The columns in which this row is the first one with a value; how many have none yet. */
+/* Marks the columns in which this row is the first with a value. Returns how many columns have no
+ * value yet. */
 static int
 note_row(struct list *l, const void *row)
 {
@@ -168,7 +169,7 @@ list_column_show(struct list *l, int i, bool on)
         l->own[i].keep = l->def->columns[i].keep;
 }
 
-/* Shown on purpose: hidden at first, or pinned where others would have had the room. */
+/* Whether the user shows this column, because the list hides it at first or the user pinned it. */
 static bool
 is_shown(const struct list *l, int i)
 {

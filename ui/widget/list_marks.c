@@ -1,10 +1,10 @@
-/* The marks of a list: a sorted array of ids, independent of which rows there are at the moment. */
+/* The marks of a list: a sorted array of ids, independent of the present rows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/widget/list_state.h"
 
-/* The place of id, or the place where it would be inserted; true = it is there. */
+/* The place of id; if the id is not there, the place to insert it. True = it is there. */
 static bool
 search_marks(const struct list *l, const char *id, int *place)
 {

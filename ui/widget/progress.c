@@ -1,5 +1,4 @@
-/* The box of a running action. Nothing behind it is blocked: Esc hides it and the action goes on.
- */
+/* The box of a running action. The box blocks nothing: Esc hides it and the action continues. */
 #include <math.h>
 #include <string.h>
 

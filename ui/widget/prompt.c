@@ -1,5 +1,5 @@
-/* A line being typed. The text is valid UTF-8 without control or invisible characters at any time,
- * so that what is typed is what is seen. */
+/* A line that the user types. The text is always valid UTF-8 without control or invisible
+ * characters, so that the user sees exactly what the line holds. */
 #include "ui/widget/prompt.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ is_mark(const struct line *l, int at)
     return len > 1 && wcwidth((wchar_t)cp) == 0;
 }
 
-/* A step over one character with its combining marks. */
+/* One step over a character with its combining marks. */
 static int
 step_right(const struct line *l, int at)
 {
@@ -315,7 +315,7 @@ line_key(struct line *l, const struct key *k)
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* The first byte to draw so that the cell of the cursor is among w cells. */
+/* The first byte to draw so that the cursor's cell is within w cells. */
 static int
 first_byte(const struct line *l, int w)
 {
@@ -368,5 +368,5 @@ line_draw(const struct line *l, struct grid *g, struct rect r, const struct line
         pen_put(&pen, l->whole ? ROLE_SELECTED : i == 1 ? ROLE_INPUT_BAD : ROLE_INPUT, part);
         from = to;
     }
-    grid_fill(g, (struct rect){pen.r.x, r.y, pen.r.w > 0, 1}, ROLE_INPUT); /* under the cursor */
+    grid_fill(g, (struct rect){pen.r.x, r.y, pen.r.w > 0, 1}, ROLE_INPUT); /* the cursor's cell */
 }
