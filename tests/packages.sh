@@ -224,7 +224,8 @@ start_server() {
         pg_ctl -D data -w -l log start >/dev/null -o '-p $port -c ssl=on -c unix_socket_directories=/tmp $tls' &&
         echo ready && exec tail -f /dev/null >/dev/null" >"$ROOTS/ready" &
     server=$!
-    trap 'kill "$server"; wait; [ -n "${keep_roots:-}" ] || rm -rf --one-file-system "$ROOTS"' EXIT
+    # the server lives below unshare, which a signal to this shell's child does not reach
+    trap 'pkill -KILL -P "$server"; kill "$server"; wait; [ -n "${keep_roots:-}" ] || rm -rf --one-file-system "$ROOTS"' EXIT
     read -r line <"$ROOTS/ready" && [ "$line" = ready ]
 }
 new_database() { # name
@@ -336,7 +337,10 @@ part_container() {
     done < <(sed -e ':a; /\\$/N; s/\\\n//; ta' -e '/^#/d; /^$/d; s/   */ /g' ui/dist/Containerfile)
     start_server
     new_database container
-    step 'container: its user, a first day; the program is process 1' within "$root" env "${there[@]}" PGDATABASE=container \
+    # as container engines do it: HOME is what /etc/passwd of the image says
+    local home
+    home=$(awk -F: -v user="$user" '$3 == user { print $6 }' "$root/etc/passwd")
+    step 'container: its user, a first day; the program is process 1' within "$root" env "${there[@]}" HOME="$home" PGDATABASE=container \
         setpriv --reuid "$user" --regid "$user" --clear-groups sh -c "cd $dir && $first_day && touch written &&
             exec $entry work --max-idle 1ms -- true" day "$entry"
 }

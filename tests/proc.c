@@ -1,5 +1,6 @@
 /*
- * Programs beside a test. Output goes to files in memory, so nobody has to read while it runs.
+ * Programs that run beside a test. Their output goes to files in memory, so nobody has to read the
+ * output while a program runs.
  */
 #include "tests/proc.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -67,7 +69,7 @@ input_file(const char *input)
 void
 proc_start(struct proc *p, const char *const *argv, const char *input)
 {
-    union { /* exec does not change them, but says so in an old way */
+    union { /* exec does not change the strings, but its type has no const */
         const char *const *in;
         char *const *out;
     } args = {.in = argv};
@@ -262,4 +264,51 @@ proc_check(int code, const char *out, const char *err, const char *fmt, ...)
     free(line);
     free(said);
     free(told);
+}
+
+long
+proc_number(pid_t pid, const char *key)
+{
+    char path[64], line[256];
+    long value = -1;
+
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    must(f != NULL, path);
+    while (fgets(line, sizeof line, f))
+        if (!strncmp(line, key, strlen(key)))
+            value = strtol(line + strlen(key), NULL, 10);
+    fclose(f);
+    return value;
+}
+
+char *
+proc_own_copy(const char *name)
+{
+    const char *src = getenv("SRCDIR"), *tmp = getenv("TMPDIR"), *base = strrchr(name, '/');
+    char from[1000], *to = NULL;
+    off_t size = 0;
+
+    snprintf(from, sizeof from, "%s/%s", src ? src : ".", name);
+    must(asprintf(&to, "%s/%s", tmp ? tmp : "/tmp", base ? base + 1 : name) > 0, name);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    must(in >= 0 && (size = lseek(in, 0, SEEK_END)) > 0 && lseek(in, 0, SEEK_SET) == 0, from);
+    int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    must(out >= 0, to);
+    must(sendfile(out, in, NULL, (size_t)size) == size, to);
+    close(in);
+    close(out);
+    return to;
+}
+
+void
+proc_open_gate(const char *path)
+{
+    int fd = -1, left_ms = 60000;
+
+    while ((fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && left_ms-- > 0)
+        poll(NULL, 0, 1); /* no process reads the pipe yet */
+    must(fd >= 0, path);
+    must(write(fd, "go\n", 3) == 3, path);
+    close(fd);
 }

@@ -1,7 +1,6 @@
 /*
- * Runs programs beside a test: started, told things by signals, their output kept in memory, and
- * waited for with a deadline. Everything here fails the running test when it cannot do what it
- * says.
+ * Runs programs for a test: starts a program, sends it signals, keeps its output in memory, and
+ * waits for it with a deadline. If a function here can't do its work, the running test fails.
  */
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H
@@ -22,9 +21,9 @@ void proc_start(struct proc *p, const char *const *argv, const char *input);
 /* The program under test (QUEUETOP) with a line of arguments parted by blanks, ' and " quote. */
 void proc_queuetop(struct proc *p, const char *input, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Waits for its end; gives the exit code. */
+/* Waits for the end of the program; returns the exit code. */
 int proc_wait(struct proc *p);
-/* Waits until it has written text to standard error. */
+/* Waits until the program has written text to standard error. */
 void proc_want(struct proc *p, const char *text);
 /* The same for standard output. */
 void proc_want_output(struct proc *p, const char *text);
@@ -34,16 +33,28 @@ char *proc_errors(const struct proc *p);
 /* Ends it with SIGKILL if it still runs, and forgets it. */
 void proc_done(struct proc *p);
 
-/* SIGTERM, and it must end well: exit code 0. */
+/* Sends SIGTERM. The test fails unless the program ends with exit code 0. */
 void proc_ends(struct proc *p);
 
-/* Start, wait, done: gives the exit code, and both outputs where asked (the caller frees). */
+/* Starts the program, waits for it and frees it. Returns the exit code, and the two outputs if out
+ * and err are not NULL (the caller frees). */
 int proc_run(const char *input, char **out, char **err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* proc_run, and the test fails, with both outputs, unless the exit code is `code` and out and err
- * are in what was written to standard output and error (NULL = anything). */
+/* Runs proc_run. The test fails, and prints both outputs, unless the exit code is `code`, standard
+ * output contains out and standard error contains err (NULL = any text). */
 void proc_check(int code, const char *out, const char *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Writes a line into a FIFO as soon as a program waits for this line. */
+void proc_open_gate(const char *path);
+
+/* Copies a file of the source tree into $TMPDIR, so that only this user can write it. In a tree
+ * that was made with umask 002 others can write the files, and the program rejects such files as
+ * adapters. The caller unlinks the copy and frees its path. */
+char *proc_own_copy(const char *name);
+
+/* A line of /proc/PID/status, key with its colon ("VmHWM:", in KiB); -1 = it has none. */
+long proc_number(pid_t pid, const char *key);
 
 #endif

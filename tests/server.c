@@ -38,7 +38,7 @@ enum {
     FAILED = '!',
     KEPT = 16,
     READY_MS = 60000,
-    PATIENCE_MS = 60000 /* a busy machine is no failure */
+    PATIENCE_MS = 60000 /* a slow machine must not fail a test */
 };
 
 static struct {
@@ -73,7 +73,7 @@ give_up(const char *what)
 
 /* --- the keeper ------------------------------------------------------------------------------- */
 
-/* A server refuses to run as root, so as root we become its usual user, or nobody. */
+/* A server does not run as root: as root we change to the server's usual user, or to nobody. */
 static const struct passwd *
 server_user(void)
 {
@@ -91,8 +91,8 @@ drop_root(void)
         _exit(126);
 }
 
-/* In a new child of the keeper: everything before exec. The programs find their own place by
- * argv[0], and want to be in a directory that their user may enter. */
+/* Runs in a new child of the keeper, before exec. The programs find their own folder by argv[0].
+ * Their current directory must be one that their user may enter. */
 static void
 prepare_child(pid_t keeper)
 {
@@ -118,7 +118,8 @@ prepare_child(pid_t keeper)
     signal(SIGPIPE, SIG_DFL);
 }
 
-/* Forks; in the child the text of a path below the server's directory can be made. */
+/* Forks. Parent and child both get in data the path of place, which is below the server's
+ * directory. */
 static pid_t
 start_child(char *data, const char *place)
 {
@@ -166,8 +167,8 @@ copy_cluster(const char *from, const char *to)
     return ended_well(pid);
 }
 
-/* initdb takes a second of processor, a copy of its work takes a tenth. The driver of the tests
- * names a folder for the copy. Whoever finds none there makes it; it appears whole, by rename(). */
+/* initdb takes a second of processor time, a copy takes a tenth. The driver of the tests names a
+ * folder for the copy. The first test that finds no copy makes it; rename() publishes it whole. */
 static bool
 make_cluster(void)
 {
@@ -187,24 +188,22 @@ make_cluster(void)
     return true;
 }
 
+/* Copies the server while it is down, because pg_basebackup may have another version than the
+ * server. Both servers read "conf", which names the primary. */
 static bool
 make_standby(void)
 {
-    char path[PATH_MAX], data[PATH_MAX];
-    pid_t pid = start_child(data, "standby");
+    char place[PATH_MAX], signal_file[PATH_MAX + 20];
 
-    if (pid == 0) {
-        snprintf(path, sizeof path, "%s/pg_basebackup", pg.bindir);
-        const char *argv[] = {path, "-D", data, "-h",     pg.dir, "-U",   "postgres",
-                              "-R", "-N", "-X", "stream", "-c",   "fast", NULL};
-        execv(path, (char *const *)(uintptr_t)argv);
-        execvp("pg_basebackup", (char *const *)(uintptr_t)argv); /* a client program: elsewhere */
-        _exit(127);
-    }
-    return ended_well(pid);
+    snprintf(place, sizeof place, "%s/standby", pg.dir);
+    snprintf(signal_file, sizeof signal_file, "%s/standby.signal", place);
+    if (!copy_cluster(NULL, place))
+        return false;
+    int fd = open(signal_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return fd >= 0 && close(fd) == 0;
 }
 
-/* port NULL = that of its configuration. */
+/* port NULL = the port in the server's configuration. */
 static pid_t
 start_server(const char *place, const char *port)
 {
@@ -313,7 +312,7 @@ request(char what)
     expect_done("request to the keeper");
 }
 
-/* Looks where the server's binaries are: PATH, then the usual places, the newest first. */
+/* Looks for the server's binaries: in PATH, then in the usual places, the newest version first. */
 static bool
 find_in(const char *pattern)
 {
@@ -372,9 +371,10 @@ write_conf(const struct pg_opts *opts)
     fprintf(f,
             "listen_addresses = ''\nunix_socket_directories = '%s'\nshared_buffers = 64MB\n"
             "max_connections = 60\nmax_wal_senders = 0\nwal_level = minimal\nTimeZone = 'UTC'\n"
-            "log_timezone = 'UTC'\njit = off\nlc_messages = 'C'\nmax_wal_size = 4GB\n",
-            pg.dir);
-    if (!opts || !opts->is_durable) /* yet a crash of the server alone loses no commit */
+            "log_timezone = 'UTC'\njit = off\nlc_messages = 'C'\nmax_wal_size = 4GB\n"
+            "primary_conninfo = 'host=%s user=postgres'\n",
+            pg.dir, pg.dir);
+    if (!opts || !opts->is_durable) /* a crash of the server alone still loses no commit */
         fputs("fsync = off\nfull_page_writes = off\n", f);
     fputs(opts && opts->conf ? opts->conf : "", f);
     fputs("\n", f);
@@ -414,6 +414,7 @@ pg_stop(void)
 {
     if (pg.keeper <= 0 || pg.owner != getpid())
         return;
+    shutdown(pg.line, SHUT_RDWR); /* children that a failed test left have the line, too */
     close(pg.line);
     waitpid(pg.keeper, NULL, 0);
     pg.keeper = 0;
@@ -470,7 +471,9 @@ pg_standby_up(void)
 void
 pg_standby_start(void)
 {
+    pg_down("fast");
     request(COPY);
+    pg_up();
     pg_standby_up();
 }
 
@@ -510,7 +513,7 @@ pg_host(void)
 
 /* --- SQL -------------------------------------------------------------------------------------- */
 
-/* Keeps text that a function returns: 16 slots, the oldest is reused. */
+/* Keeps the text that a function returns: 16 slots, and the oldest slot is reused. */
 static const char *
 keep_text(const char *text)
 {

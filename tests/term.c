@@ -46,6 +46,19 @@ scaled(int ms)
     return ms * (slow && *slow ? (int)strtol(slow, NULL, 10) : 1);
 }
 
+static _Noreturn void
+report(const struct vt *vt, const char *what, const char *text)
+{
+    int row, col;
+
+    vt_cursor(vt, &row, &col);
+    fprintf(stderr, "term: %s: %s\nterm: %dx%d, cursor %d,%d %s%s\n%s----\n", what, text, vt->cols,
+            vt->rows, row, col, vt->is_cursor_shown ? "shown" : "hidden",
+            vt->has_ended ? ", the program has ended" : "", vt_screen_text(vt));
+    _fail(__FILE__, __LINE__);
+    abort();
+}
+
 /* --- what libvterm tells us ------------------------------------------------------------------- */
 
 static int
@@ -90,7 +103,7 @@ on_csi(const char *leader, const long args[], int n, const char *intermed, char 
     return note_unknown(user, text);
 }
 
-/* Since version 0.2 libvterm hands over a string in fragments, and its command apart. */
+/* Since version 0.2 libvterm passes a string in fragments, and the string's command separately. */
 #if VTERM_VERSION_MAJOR > 0 || VTERM_VERSION_MINOR > 1
 typedef VTermStateFallbacks fallbacks;
 
@@ -143,23 +156,85 @@ on_control(unsigned char control, void *user)
 }
 
 static void
-write_all(const struct vt *vt, const char *bytes, size_t len)
+end_live(void)
 {
+    for (int i = 0; i < LIVE_MAX && live.owner == getpid(); i++)
+        if (live.pids[i] > 0) {
+            kill(live.pids[i], SIGKILL);
+            waitpid(live.pids[i], NULL, 0);
+        }
+}
+
+static void
+set_live(pid_t from, pid_t to)
+{
+    if (live.owner == 0) {
+        live.owner = getpid();
+        atexit(end_live);
+    }
+    for (int i = 0; i < LIVE_MAX; i++)
+        if (live.pids[i] == from) {
+            live.pids[i] = to;
+            return;
+        }
+}
+
+static void
+note_end(struct vt *vt, int options)
+{
+    if (!vt->has_ended && waitpid(vt->pid, &vt->status, options) == vt->pid) {
+        vt->has_ended = true;
+        set_live(vt->pid, 0);
+    }
+}
+
+/* Reads what the program has written, and read_some() passes it on. Returns true if there was
+ * some. */
+static bool
+take_some(struct vt *vt)
+{
+    char bytes[65536];
+    ssize_t n = read(vt->fd, bytes, sizeof bytes);
+
+    if (n <= 0)
+        return false;
+    char *raw = realloc(vt->raw, vt->raw_len + (size_t)n);
+    assert_non_null(raw);
+    memcpy(raw + vt->raw_len, bytes, (size_t)n);
+    vt->raw = raw;
+    vt->raw_len += (size_t)n;
+    return true;
+}
+
+/* While the terminal accepts no input, we read the program's output: a program may read nothing
+ * before its output is read. */
+static void
+write_all(struct vt *vt, const char *bytes, size_t len)
+{
+    int64_t deadline = now_ms() + scaled(VT_WAIT_MS);
+
     while (len > 0) {
         ssize_t n = write(vt->fd, bytes, len);
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return;
         if (n < 0) {
-            struct pollfd p = {.fd = vt->fd, .events = POLLOUT};
+            struct pollfd p = {.fd = vt->fd, .events = POLLOUT | POLLIN};
+            if (now_ms() >= deadline)
+                report(vt, "the program does not read", bytes);
             poll(&p, 1, SLICE_MS);
+            take_some(vt);
+            note_end(vt, WNOHANG);
+            if (vt->has_ended)
+                return;
             continue;
         }
         bytes += n;
         len -= (size_t)n;
+        deadline = now_ms() + scaled(VT_WAIT_MS);
     }
 }
 
-/* The terminal's answers to questions of the program. */
+/* The terminal's answers to the program's questions. */
 static void
 on_output(const char *bytes, size_t len, void *user)
 {
@@ -187,30 +262,6 @@ make_screen(struct vt *vt)
 
 /* --- starting and ending ---------------------------------------------------------------------- */
 
-static void
-end_live(void)
-{
-    for (int i = 0; i < LIVE_MAX && live.owner == getpid(); i++)
-        if (live.pids[i] > 0) {
-            kill(live.pids[i], SIGKILL);
-            waitpid(live.pids[i], NULL, 0);
-        }
-}
-
-static void
-set_live(pid_t from, pid_t to)
-{
-    if (live.owner == 0) {
-        live.owner = getpid();
-        atexit(end_live);
-    }
-    for (int i = 0; i < LIVE_MAX; i++)
-        if (live.pids[i] == from) {
-            live.pids[i] = to;
-            return;
-        }
-}
-
 static _Noreturn void
 become(const struct vt *vt, const char *const *argv, const char *const *env)
 {
@@ -223,7 +274,7 @@ become(const struct vt *vt, const char *const *argv, const char *const *env)
     char *state = NULL;
     int n = 4;
 
-    /* nobody's settings, and no test sees the order that another one left */
+    /* no settings of a user, and no test sees the order that another test left */
     if (asprintf(&state, "XDG_STATE_HOME=%s/state.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
                  (int)getpid()) > 0)
         all[n++] = state;
@@ -245,11 +296,11 @@ become(const struct vt *vt, const char *const *argv, const char *const *env)
         setenv(pair, equals + 1, 1);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGINT, SIG_DFL); /* a shell ignores both for what runs in its background */
+    signal(SIGINT, SIG_DFL); /* a shell makes its background programs ignore both */
     signal(SIGQUIT, SIG_DFL);
     if (login_tty(dup(vt->slave)))
         _exit(126);
-    /* exec does not write to its arguments; its type is from before const */
+    /* exec does not write to its arguments, but its type has no const */
     char **words = calloc(64, sizeof *words);
     for (int i = 0; words && argv[i] && i < 63; i++)
         words[i] = strdup(argv[i]);
@@ -278,15 +329,6 @@ vt_spawn(struct vt *vt, int rows, int cols, const char *const *argv, const char 
     if (vt->pid == 0)
         become(vt, argv, env);
     set_live(0, vt->pid);
-}
-
-static void
-note_end(struct vt *vt, int options)
-{
-    if (!vt->has_ended && waitpid(vt->pid, &vt->status, options) == vt->pid) {
-        vt->has_ended = true;
-        set_live(vt->pid, 0);
-    }
 }
 
 /* What the program remembered: see become(). */
@@ -323,31 +365,29 @@ vt_done(struct vt *vt)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Reads what is there into the screen; true when there was something. */
+/* Reads what is there into the screen. Returns true if there was something. */
 static bool
 read_some(struct vt *vt)
 {
     char bytes[65536];
-    ssize_t n = read(vt->fd, bytes, sizeof bytes);
 
-    if (n <= 0)
+    take_some(vt);
+    size_t n = vt->raw_len - vt->fed < sizeof bytes ? vt->raw_len - vt->fed : sizeof bytes;
+    if (n == 0)
         return false;
-    char *raw = realloc(vt->raw, vt->raw_len + (size_t)n);
-    assert_non_null(raw);
-    memcpy(raw + vt->raw_len, bytes, (size_t)n);
-    vt->raw = raw;
-    vt->raw_len += (size_t)n;
-    vterm_input_write(vt->vterm, bytes, (size_t)n);
+    memcpy(bytes, vt->raw + vt->fed, n); /* an answer of the terminal may take more meanwhile */
+    vt->fed += n;
+    vterm_input_write(vt->vterm, bytes, n);
     return true;
 }
 
-/* Waits at most ms for output and reads it; true when some came. */
+/* Waits at most ms for output and reads the output. Returns true if there was some. */
 static bool
 wait_output(struct vt *vt, int ms)
 {
     struct pollfd p = {.fd = vt->fd, .events = POLLIN};
 
-    if (poll(&p, 1, ms) <= 0)
+    if (vt->fed == vt->raw_len && poll(&p, 1, ms) <= 0)
         return false;
     return read_some(vt);
 }
@@ -355,8 +395,12 @@ wait_output(struct vt *vt, int ms)
 void
 vt_pump(struct vt *vt)
 {
+    int64_t deadline = now_ms() + scaled(VT_WAIT_MS);
+
     while (read_some(vt))
-        continue;
+        if (now_ms() >= deadline)
+            report(vt, "the program never rests", "");
+    note_end(vt, WNOHANG);
     vterm_screen_flush_damage(vt->screen);
 }
 
@@ -377,8 +421,7 @@ vt_computes(const struct vt *vt)
     return end && strlen(end) > 2 && strchr("RDT", end[2]);
 }
 
-/* Of the ways to ask what is unread, poll alone takes the bytes along that are still on their way.
- */
+/* poll() alone also counts the bytes that are still on their way to the program. */
 static bool
 has_unread(const struct vt *vt)
 {
@@ -402,19 +445,6 @@ vt_settle(struct vt *vt, int quiet_ms)
             rest += now - last < SLICE_MS ? now - last : SLICE_MS;
         last = now;
     }
-}
-
-static _Noreturn void
-report(const struct vt *vt, const char *what, const char *text)
-{
-    int row, col;
-
-    vt_cursor(vt, &row, &col);
-    fprintf(stderr, "term: %s: %s\nterm: %dx%d, cursor %d,%d %s%s\n%s----\n", what, text, vt->cols,
-            vt->rows, row, col, vt->is_cursor_shown ? "shown" : "hidden",
-            vt->has_ended ? ", the program has ended" : "", vt_screen_text(vt));
-    _fail(__FILE__, __LINE__);
-    abort();
 }
 
 /* Waits until text is on the screen (in that row, or any when row is -1), or until it is not. */
@@ -581,7 +611,7 @@ vt_keys(struct vt *vt, const char *names)
         snprintf(name, sizeof name, "%.*s", (int)len, names);
         if (len > 0)
             type_key(vt, name);
-        /* followed at once by another key it would be read as Alt and that key */
+        /* with another key at once, it would be read as Alt and that key */
         if (strcmp(name, "esc") == 0)
             vt_settle(vt, scaled(ESC_MS));
         names += len + (names[len] == ' ');
@@ -680,7 +710,7 @@ vt_cell(const struct vt *vt, int row, int col)
     return cell;
 }
 
-/* Appends a row's text without trailing blanks; returns its length. */
+/* Appends the text of a row without trailing blanks. Returns the length of the text. */
 static size_t
 put_row(const struct vt *vt, int row, char *out)
 {
@@ -698,7 +728,7 @@ put_row(const struct vt *vt, int row, char *out)
     return end;
 }
 
-/* A buffer for that many rows, reused by the next call. */
+/* Gives a buffer for that many rows. The next call reuses the buffer. */
 static char *
 text_buffer(const struct vt *vt, int rows)
 {

@@ -23,7 +23,8 @@ enum { VT_WAIT_MS = 60000, VT_DEFAULT = -1 };
 struct vt {
     VTerm *vterm;
     VTermScreen *screen;
-    int fd, slave; /* our end of the pty; the program's, held open so that its modes can be read */
+    int fd, slave; /* our end of the pty; the program's end, which stays open so that we can read
+                      its modes */
     pid_t pid;
     int rows, cols;
     int status; /* from wait(), valid once has_ended */
@@ -34,6 +35,7 @@ struct vt {
     char unknown_text[80]; /* the first of them */
     char *raw;             /* every byte that the program wrote; raw_len of them */
     size_t raw_len;
+    size_t fed; /* how many of them libvterm has read */
     struct termios before;
 };
 
@@ -48,18 +50,18 @@ void vt_spawn(struct vt *vt, int rows, int cols, const char *const *argv, const 
 /* Ends the program when it still runs and frees everything. */
 void vt_done(struct vt *vt);
 
-/* Wait until some row contains text, until no row does, until that row does. */
+/* Wait until a row contains text; until no row contains it; until this row contains it. */
 void vt_want(struct vt *vt, const char *text);
 void vt_gone(struct vt *vt, const char *text);
 void vt_want_row(struct vt *vt, int row, const char *text);
 /* Wait like vt_want, but say whether it came in time instead of failing. */
 bool vt_came(struct vt *vt, const char *text, int timeout_ms);
-/* Wait until the program has read all that was typed, and then written nothing and rested for
- * quiet_ms, without the time that it computes: however busy the machine is, the keys before have
- * had their effect, apart from what a server must answer. */
+/* Waits until the program has read all that was typed, and then has written nothing and rested for
+ * quiet_ms. Time in which the program computes does not count. So the keys have had their effect
+ * even on a busy machine, except for effects that need an answer of a server. */
 void vt_settle(struct vt *vt, int quiet_ms);
-/* Does the program compute now, or wait for a processor or a disk? Then the machine is busy, and
- * the program waits for nobody. False where the system does not tell. */
+/* True if the program computes now, or waits for a processor or a disk. Then only the machine is
+ * busy. False also if the system does not report it. */
 bool vt_computes(const struct vt *vt);
 /* Reads what is there now and no more. */
 void vt_pump(struct vt *vt);
@@ -82,16 +84,17 @@ const char *vt_row(const struct vt *vt, int row);
 const char *vt_screen_text(const struct vt *vt);
 /* Text, cursor and colours must equal tests/screens/NAME.txt; UPDATE=1 rewrites it. */
 void vt_golden(struct vt *vt, const char *name);
-/* Does the screen equal it now? For whoever waits until it does. */
+/* True if the screen equals the file now; for callers that wait for this. */
 bool vt_is_golden(struct vt *vt, const char *name);
 
 /* Waits for the end of the program: its exit status, or 128 + signal. */
 int vt_exit_status(struct vt *vt);
-/* The program ended well, and wrote nothing that could tell a terminal what to do or turn its text.
- */
+/* Fails unless the program ended well and wrote nothing that could control a terminal or change the
+ * direction of text. */
 void vt_is_tame(struct vt *vt);
-/* The program has ended as it should: that status, alternate screen left, cursor shown, terminal
- * modes as before, no unknown sequence in all of its output. */
+/* Fails unless the program has ended in order: with this status, out of the alternate screen, with
+ * the cursor shown and the terminal modes as before, and without an unknown sequence in its output.
+ */
 void vt_ended_well(struct vt *vt, int status);
 
 #endif
