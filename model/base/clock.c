@@ -52,6 +52,12 @@ clock_wall_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+int64_t
+clock_ahead_ms(int64_t there, int64_t from, int64_t until)
+{
+    return there > until ? there - until : there < from ? there - from : 0;
+}
+
 struct unit {
     const char *name;
     int64_t ms;
@@ -65,10 +71,11 @@ static const struct unit units[] = {
     {"d",  86400000},
 };
 
-/* So that a duration may be added to any time, and a server can take it as an interval. */
+/* The longest duration. It can be added to any time without overflow, and the server accepts it as
+ * an interval. */
 static const int64_t longest_ms = 100 * 365 * INT64_C(86400000);
 
-/* The unit whose name is the letters at *s, which it steps over; NULL = unknown. */
+/* The unit whose name stands at *s; moves *s behind the name. NULL = unknown. */
 static const struct unit *
 take_unit(const char **s)
 {

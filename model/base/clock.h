@@ -14,6 +14,12 @@ int64_t clock_ms(void);      /* monotonic */
 int64_t clock_us(void);      /* monotonic */
 int64_t clock_wall_ms(void); /* since 1970, frozen by QUEUETOP_NOW */
 
+/* How far another wall clock is ahead of ours (negative: behind). The other clock showed `there` at
+ * some moment between `from` and `until` on our clock. The result is the smallest difference that
+ * explains these three times. */
+int64_t clock_ahead_ms(int64_t there, int64_t from, int64_t until);
+enum { CLOCK_SKEW_MS = 2000 }; /* a smaller difference is not reported */
+
 /* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds.
  * At most 100 years. */
 bool duration_parse(const char *s, int64_t *ms, struct err *e) __attribute__((warn_unused_result));

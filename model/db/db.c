@@ -16,7 +16,7 @@
 #include "model/db/db_private.h"
 
 enum { ATTEND_MS = 120000, ATTENDED_MS = 800 };
-enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 10000, FULL_MS = 2000, FULL_MAX_MS = 30000 };
+enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 4000, FULL_MS = 2000, FULL_MAX_MS = 30000 };
 
 /* --- events --- */
 
@@ -136,7 +136,7 @@ gate_reply(void *ctx, struct db_reply *reply)
         db_broken(db, &e);
 }
 
-/* The first call on a connection is the gate's, if there is one. */
+/* Sends the next call. If there is a gate, its statement is the first call on each connection. */
 static void
 send_next(struct db *db)
 {
@@ -253,7 +253,7 @@ is_attended(const struct db *db)
     return db->attended_ms && clock_ms() - db->attended_ms < ATTEND_MS;
 }
 
-/* 0.25 s doubled up to 10 s; a full server gets more time; 20 % jitter keeps clients apart. */
+/* 0.25 s doubled up to 4 s; a full server gets more time; 20 % jitter keeps clients apart. */
 static int64_t
 backoff_ms(struct db *db)
 {
@@ -261,7 +261,7 @@ backoff_ms(struct db *db)
     int64_t ms = is_full ? FULL_MS : BACKOFF_MS, max = is_full ? FULL_MAX_MS : BACKOFF_MAX_MS;
 
     if (is_attended(db) && !is_full)
-        max = ATTENDED_MS; /* a second, with the jitter */
+        max = ATTENDED_MS; /* one second, including the jitter */
     for (int i = 1; i < db->tries && ms < max; i++)
         ms *= 2;
     if (ms > max)
@@ -299,8 +299,8 @@ restart_waiting(struct db *db)
             c->give_up_ms = now + c->wait_ms;
 }
 
-/* True if waiting can't help. A refusal by a server that accepted us before may pass: a password
- * that is being changed, a restore. */
+/* True if waiting can't help. If the server accepted us before, its refusal may be temporary:
+ * somebody is changing a password or restoring the database. */
 static bool
 is_final(const struct db *db)
 {
@@ -311,7 +311,7 @@ is_final(const struct db *db)
     return why == ERR_USAGE || why == ERR_DENIED;
 }
 
-/* The state after a failure; `all` gets the calls that it answers. */
+/* Sets the state after a failure. `all` receives the calls that the failure answers. */
 static void
 after_failure(struct db *db, bool was_connected, struct calls *all)
 {
@@ -353,7 +353,7 @@ db_broken(struct db *db, const struct err *why)
     calls_answer(&all, why);
     if (db->is_dead)
         return;
-    db->is_news = true; /* the error is new even when the state is not */
+    db->is_news = true; /* report the error even if the state has not changed */
     arm_wait_timer(db);
     db_kick(db);
 }
@@ -466,8 +466,8 @@ db_free(struct db *db)
     offload_free(db->off);
     db->off = NULL;
     calls_answer(&all, &why);
-    /* calls that the replies asked: one answer each, so a caller that always asks again can't keep
-     * us here */
+    /* calls that were asked inside these replies get one answer each, and no further round, because
+     * a caller that always asks again would keep this function running for ever */
     calls_expire(&db->queue, &all, -1);
     calls_answer(&all, &why);
     for (struct call *c; (c = calls_take(&db->queue));)

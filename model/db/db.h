@@ -2,7 +2,7 @@
  * true), the statements, COMMIT; its reply comes through a callback from the loop, exactly once,
  * also when the connection breaks. Calls are sent in the order they were asked, one pipeline in
  * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
- * 10 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
+ * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
  * (3 s: asks the server to cancel; 8 s: drops the socket). Works through a transaction pooler:
  * unnamed statements, nothing that outlives a transaction (but see db_own_session). */
 #ifndef MODEL_DB_DB_H
@@ -62,8 +62,9 @@ struct db_stmt {
     const char *sql; /* one statement with $n; borrowed until the reply */
     int nparams;
     const struct db_param *params; /* copied when asked */
-    const char *name;              /* for errors: what a time limit has ended; NULL = a file of
-                                      sql/console by its name, else none; borrowed */
+    const char *name;              /* errors show it when a time limit ends the statement. NULL =
+                                      the name of the file in sql/console, if the text is from
+                                      there; borrowed */
 };
 
 /* After each connect the server, database or owner at the other end may be another one. The gate
@@ -126,7 +127,8 @@ void db_on_notice(struct db *db, db_notice_fn *fn, void *ctx);
 /* Called for each NOTIFY of a channel that this session listens to, between calls. fn may ask. */
 typedef void db_notify_fn(void *ctx, const char *channel);
 void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
-/* The server process that the connection believes to talk to (a pooler makes one up), 0 = none. */
+/* The process id of the server, as the server reported it; 0 = none. Behind a pooler the id is
+ * invented. */
 int db_backend_pid(const struct db *db);
 /* True if the server has confirmed that process, so no pooler stands between. Then a statement that
  * is sent twice in a row is parsed once, until db_own_session(false) or a new connection. If its
@@ -150,8 +152,9 @@ struct result *db_take(struct db_reply *reply, int i);
 
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
-/* Somebody looks at the screen or has typed: try a server that is away at once, then each second
- * for two minutes. The same for a server that refused us, unless a password must be typed first. */
+/* Call it when the user looks at the screen or types. If the server can't be reached, or refused
+ * us, the connection tries again at once, then each second for two minutes. It does not try while a
+ * password must be typed first. */
 void db_attend(struct db *db);
 void db_retry_now(struct db *db); /* ends a back-off, or a stop after ERR_AUTH */
 /* Leaves the server and connects anew. The result of the call on the wire is unknown; waiting calls
@@ -169,18 +172,20 @@ int db_tries(const struct db *db);                    /* failed attempts since t
 const char *db_host(const struct db *db);
 const char *db_name(const struct db *db);
 const char *db_user(const struct db *db);
+bool db_has_others(const struct db *db); /* the last connection had several hosts to choose from */
 
 /* A connection string: a URI, or one that begins with a word that libpq knows and "=". */
 bool db_is_conninfo(const char *text);
 /* The value of this keyword ("dbname") in a string or URI; NULL = not given. The caller frees. */
 char *db_conninfo_value(const char *conninfo, const char *word);
-/* A connection string of the same keywords, and word = value where it has no such word; NULL if it
- * can't be read. The caller frees. */
+/* A copy of the connection string. If the string does not have the keyword, the copy gets word =
+ * value. NULL if the string can't be parsed. The caller frees. */
 char *db_conninfo_with(const char *conninfo, const char *word, const char *value);
 
-/* The synchronous face for verbs: asks and turns the loop until the reply is there; the reply is
- * the caller's: results freed by db_reply_done. False = reply->err says why (copied into *e). */
-/* A connection without `once` is waited for 30 s at most. */
+/* The synchronous form, for verbs: asks, and turns the loop until the reply has come. The caller
+ * owns the reply and frees its results with db_reply_done. False = reply->err says why (also copied
+ * into *e). */
+/* Without `once`, db_do waits for the connection for 30 s at most. */
 bool db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply *reply,
            struct err *e) __attribute__((warn_unused_result));
 void db_reply_done(struct db_reply *reply);

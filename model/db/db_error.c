@@ -97,6 +97,8 @@ err_of_result(struct err *e, const PGresult *res)
     bool has_state = state && strlen(state) == 5;
     struct buf b = {0};
 
+    if (has_state && !strcmp(state, "53100")) /* the server's message does not say where */
+        add_part(&b, "", "a file system of the server is full");
     add_message(&b, res);
     fail(e, has_state ? err_kind_of(state) : ERR_DATA, "%s", b.data ? b.data : "unknown error");
     if (has_state)
@@ -141,21 +143,48 @@ add_line(struct buf *b, const char *line, size_t len, char state[static 6])
     buf_add(b, line, (size_t)(end - line));
 }
 
-/* libpq's message of a failed attempt: lines, one or more a host; those that begin with a tab are
- * advice ("Is the server running on that host..."), LOCATION names a line of the server's source.
+/* libpq begins the line of each address with this; then come the address, its port, the cause. */
+static const char server_at[] = "connection to server at ";
+
+/* Appends one address in a short form, because a line of the screen is short and the cause that
+ * matters may belong to the last address: "::1", port 5432: Connection refused; "127.0.0.1":
+ * password authentication failed. `said` points behind server_at. Returns where the cause begins.
  */
+static const char *
+add_address(struct buf *b, const char *said, size_t len, const char **port)
+{
+    const char *from = memmem(said, len, ", port ", 7), *to = memmem(said, len, " failed: ", 9);
+
+    if (!from || !to || to < from)
+        return said;
+    bool is_same = *port && !strncmp(*port, from, (size_t)(to - from) + 1);
+    buf_add(b, said, (size_t)((is_same ? from : to) - said));
+    buf_str(b, ": ");
+    *port = from;
+    return to + 9;
+}
+
+/* libpq's message of a failed attempt: lines, one or more an address; those that begin with a tab
+ * are advice ("Is the server running on that host..."), LOCATION names a line of the server's
+ * source. */
 static void
 add_attempt(struct buf *b, const char *said, char state[static 6])
 {
+    size_t prefix = sizeof server_at - 1;
+    const char *first = strstr(said, server_at), *port = NULL;
+    bool are_several = first && strstr(first + prefix, server_at);
+
     while (*said) {
-        size_t len = strcspn(said, "\n");
-        bool is_noise = *said == '\t' || len == 0 || strncmp(said, "LOCATION:", 9) == 0;
+        const char *line = said, *end = said + strcspn(said, "\n");
+        bool is_noise = *said == '\t' || end == said || strncmp(said, "LOCATION:", 9) == 0;
         if (!is_noise) {
             if (b->len > 0)
                 buf_str(b, "; ");
-            add_line(b, said, len, state);
+            if (are_several && strncmp(said, server_at, prefix) == 0)
+                line = add_address(b, said + prefix, (size_t)(end - said) - prefix, &port);
+            add_line(b, line, (size_t)(end - line), state);
         }
-        said += len + (said[len] == '\n');
+        said = end + (*end == '\n');
     }
 }
 
@@ -168,7 +197,8 @@ err_of_connect(struct err *e, PGconn *conn, const char *secret)
     add_attempt(&b, PQerrorMessage(conn), state);
     hide(&b, secret);
     add_words(&line, b.len > 0 ? b.data : "can't connect");
-    /* 42501 is a missing CONNECT privilege: as final as a wrong password */
+    /* 42501 means that the CONNECT privilege is missing. Trying again is as useless as with a wrong
+     * password. */
     bool is_final = state[0] && (err_kind_of(state) == ERR_AUTH || strcmp(state, "42501") == 0);
     fail(e, is_final ? ERR_AUTH : ERR_CONN, "%s", line.data);
     if (state[0])
@@ -177,8 +207,8 @@ err_of_connect(struct err *e, PGconn *conn, const char *secret)
     buf_free(&line);
 }
 
-/* A string that can't be parsed can't be searched for its password either, so nothing that libpq
- * quotes from it is repeated when it may hold one. */
+/* The error for a connection string that can't be parsed. We can't find the password in such a
+ * string. So if the string may hold one, the error repeats nothing that libpq quotes from it. */
 void
 err_of_conninfo(struct err *e, const char *conninfo, const char *said)
 {
@@ -223,8 +253,9 @@ name_of(const struct call *c)
     return c->stmts[i].name ? c->stmts[i].name : console_sql_name(c->stmts[i].sql);
 }
 
-/* The server's words name neither the statement nor the limit, and no way out. What somebody else
- * has cancelled before the limit keeps them. */
+/* Rewrites the error of a call that ran into a time limit: names the statement, the limit and what
+ * to do, because the server's message has none of these. If somebody else cancelled the call before
+ * the limit, the server's message stays. */
 void
 err_of_limit(const struct db *db, struct call *c)
 {
@@ -244,16 +275,21 @@ err_of_limit(const struct db *db, struct call *c)
                  name, (double)limit_ms / 1000, way_out);
 }
 
-/* libpq's default would write over the screen. The last words of a server that hangs up while
- * nothing runs come this way too. */
+/* Receives notices, because libpq's default prints them over the screen. The last message of a
+ * server that closes an idle connection comes here too. */
 void
 notice_receiver(void *ctx, const PGresult *res)
 {
     struct db *db = ctx;
     const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY);
     const char *plain = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *from = PQresultErrorField(res, PG_DIAG_SOURCE_FUNCTION);
     struct buf b = {0};
 
+    /* "canceling wait for synchronous replication" has no SQLSTATE of its own, and the server
+     * translates the text: so compare the function */
+    if (db->flight.call && from && strcmp(from, "SyncRepWaitForLSN") == 0)
+        db->flight.is_alone = true;
     if (plain && (strcmp(plain, "FATAL") == 0 || strcmp(plain, "PANIC") == 0))
         err_of_result(&db->fatal, res);
     add_message(&b, res);

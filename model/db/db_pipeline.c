@@ -1,7 +1,7 @@
 /* One call on the wire. Steps: BEGIN, the session's settings, the statements, COMMIT. Usually all
  * of them go out in one pipeline with one Sync and are answered in order; a script call sends them
- * one by one, because scripts need the simple protocol, which a pipeline does not carry. Whatever
- * leaves a transaction open is followed by ROLLBACK before anyone is answered. Nothing here waits:
+ * one by one, because scripts need the simple protocol, which a pipeline does not carry. If a call
+ * leaves a transaction open, a ROLLBACK follows before the call is answered. Nothing here waits:
  * PQgetResult is called only when PQisBusy says that it has something to give. */
 #include "model/db/db_private.h"
 
@@ -14,7 +14,7 @@
 #include "model/base/log.h"
 #include "model/base/mem.h"
 
-enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
+enum { SETTINGS_STEP = 1, GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* The settings of each transaction; they end with it, so the next client of a pooler never sees
  * them.
@@ -40,8 +40,23 @@ enum { GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 /* The guard runs with pg_catalog only; the path of the call is set after it. */
 static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
                                "$1::pg_catalog.text, ', pg_temp'), true)";
-static const char settings_sql[] = SETTINGS;
-static const char timezone_sql[] = SETTINGS ", pg_catalog.set_config('TimeZone', $6, true)";
+#define ZONE ", pg_catalog.set_config('TimeZone', $6, true)"
+#define MAY_WRITE(more)                                                                     \
+    "pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog."             \
+    "pg_logical_emit_message(pg_catalog.bool, pg_catalog.text, pg_catalog.text" more ")')," \
+    " 'execute')"
+/* Writes a short message into the WAL. With it the commit waits for the standby even if the call
+ * changes nothing. The function has one more parameter since PostgreSQL 17. A standby can't write
+ * WAL: there the message would fail, and a call that only reads would fail with it. */
+#define WORD                                                                                     \
+    ", case when not pg_catalog.pg_is_in_recovery() and coalesce(" MAY_WRITE("") ", " MAY_WRITE( \
+        ", pg_catalog.bool") ") then"                                                            \
+                             " pg_catalog.pg_logical_emit_message(true, 'queuetop', '') end"
+/* first index: write the message into the WAL; second: set the time zone */
+static const char *const settings_sql[2][2] = {
+    {SETTINGS,      SETTINGS ZONE     },
+    {SETTINGS WORD, SETTINGS ZONE WORD}
+};
 
 static int
 first_statement(const struct call *c)
@@ -55,7 +70,7 @@ commit_step(const struct call *c)
     return first_statement(c) + c->what.n;
 }
 
-/* The statement of a step, -1 = the step is ours. */
+/* The index of the caller's statement in this step; -1 = the step is BEGIN, settings or COMMIT. */
 static int
 statement_of(const struct call *c, int step)
 {
@@ -64,8 +79,9 @@ statement_of(const struct call *c, int step)
     return i < c->what.n ? i : -1;
 }
 
-/* The server starts its clock when the text of a statement comes. Over a slow line the parameters
- * come seconds later, so that the limit is longer there: by a minute at most. */
+/* The statement_timeout of a call. On a slow line it is longer, by a minute at most: the server
+ * starts to count when the text of a statement arrives, but the parameters may arrive seconds
+ * later. */
 int
 call_limit_ms(const struct db *db, const struct call *c)
 {
@@ -140,7 +156,7 @@ send_settings(struct db *db, const struct call *c)
         {.value = c->what.timezone},
     };
     bool zone = c->what.timezone != NULL;
-    return send_statement(db, &(struct db_stmt){.sql = zone ? timezone_sql : settings_sql,
+    return send_statement(db, &(struct db_stmt){.sql = settings_sql[db->must_replicate][zone],
                                                 .nparams = zone ? 6 : 5,
                                                 .params = params});
 }
@@ -190,7 +206,8 @@ broke(struct db *db)
     db_broken(db, &e);
 }
 
-/* Hands libpq's buffer to the kernel; asks for POLLOUT only while something is left. */
+/* Hands libpq's buffer to the kernel. Watches for POLLOUT only while bytes are left in the buffer.
+ */
 static bool
 flush(struct db *db)
 {
@@ -260,8 +277,8 @@ pipeline_send(struct db *db, struct call *c)
 
 /* --- the end of a call --- */
 
-/* The call is answered, in full; nothing of it was done. The next one goes to another connection.
- */
+/* The answer to the call is complete, and the server has changed nothing, because it is read-only.
+ * The next call goes to another connection. */
 static void
 leave_read_only(struct db *db)
 {
@@ -275,7 +292,8 @@ leave_read_only(struct db *db)
     db_broken(db, &e);
 }
 
-/* The call is answered, and the server is no longer one that target_session_attrs accepts. */
+/* The answer to the call is complete, but target_session_attrs no longer accepts this server.
+ * Leaves the server. */
 static void
 leave_wrong(struct db *db)
 {
@@ -283,6 +301,20 @@ leave_wrong(struct db *db)
 
     fail(&e, ERR_CONN, "%s is not %s any more", db_host(db),
          strcmp(db->attrs, "primary") == 0 ? "the primary" : "read-write");
+    db_broken(db, &e);
+}
+
+/* The call is committed on this server, but no standby has confirmed it. After a failover the new
+ * leader may lack it. So the caller asks again, as after a lost answer, until a standby has
+ * confirmed. */
+static void
+leave_alone(struct db *db)
+{
+    struct err e;
+
+    fail(&e, ERR_CONN, "committed on %s alone: no standby has confirmed it", db_host(db));
+    db->flight.is_committed = false;
+    db->must_replicate = true;
     db_broken(db, &e);
 }
 
@@ -295,6 +327,12 @@ finish(struct db *db)
         leave_read_only(db);
         return;
     }
+    if (db->flight.is_alone && db->flight.is_committed && !c->what.dry) {
+        leave_alone(db);
+        return;
+    }
+    if (db->flight.is_committed && !c->what.dry && db->flight.has_word)
+        db->must_replicate = false;
     if (c->reply.err.kind == ERR_TIMEOUT)
         err_of_limit(db, c);
     if (c->reply.err.kind == ERR_NONE) {
@@ -357,7 +395,7 @@ take_error(struct db *db, const PGresult *res)
     struct db_reply *reply = &f->call->reply;
 
     bool is_libpqs = !PQresultErrorField(res, PG_DIAG_SQLSTATE);
-    pipeline_forget(db); /* it may be the parsing that failed, or what it was parsed for */
+    pipeline_forget(db); /* the parsing may have failed, or the parsed statement may be outdated */
     if (f->failed_step >= 0 || f->is_rolling_back)
         return;
     if (is_libpqs && PQstatus(db->conn) == CONNECTION_BAD)
@@ -391,6 +429,8 @@ take_answer(struct db *db, PGresult *res)
         reply->results[i] = result_wrap(res);
         return;
     }
+    if (f->step == SETTINGS_STEP && !f->call->what.bare && db->must_replicate)
+        f->has_word = !PQgetisnull(res, 0, PQnfields(res) - 1);
     if (f->step == commit_step(f->call)) {
         f->is_committed = f->call->what.dry || strcmp(PQcmdStatus(res), "COMMIT") == 0;
         if (!f->is_committed && f->failed_step < 0) {
@@ -497,7 +537,8 @@ take_all(struct db *db)
         finish(db);
 }
 
-/* What came while a call was on the wire waits until it is over. */
+/* Delivers notifications. Those that arrive while a call is on the wire wait until the call is
+ * over. */
 static void
 take_notifies(struct db *db)
 {
@@ -550,7 +591,7 @@ pipeline_go_on(struct db *db, short revents)
         if (!db->is_dead && db->state == DB_BUSY)
             arm_tls_timer(db, TLS_WAIT_MS);
     } else {
-        (void)PQisBusy(db->conn); /* reads notices and last words */
+        (void)PQisBusy(db->conn); /* reads notices and the last message of a server that closes */
     }
     if (!db->is_dead && db->state == DB_READY)
         take_notifies(db);

@@ -28,7 +28,7 @@ struct call {
     char *bytes;   /* the parameters' values */
     int64_t size;  /* of statements and parameters */
     int wait_ms;
-    int64_t give_up_ms; /* when not connected until then; -1 = never */
+    int64_t give_up_ms; /* the call fails if there is no connection by then; -1 = waits for ever */
     int64_t sent_us;
     db_reply_fn *fn;
     void *ctx;
@@ -52,7 +52,7 @@ struct host {
     char *name, *addr, *port; /* as configured; addr "" = look it up unless name is a socket */
     char **found;             /* addresses the look-up found */
     int nfound;
-    char *problem; /* why it found none */
+    char *problem; /* why the look-up found none */
 };
 
 /* The connection attempt under way. */
@@ -63,7 +63,7 @@ struct attempt {
     struct db_target *targets;
     int ntargets;
     int at;             /* target that libpq is busy with, -1 = not known yet */
-    int timeout_ms;     /* for each address; of silence only where nobody has set it */
+    int timeout_ms;     /* limit for each address; if nobody has set one, only silence counts */
     bool is_total;      /* connect_timeout is set */
     int64_t reached_us; /* when libpq began with the address */
 };
@@ -83,8 +83,10 @@ struct flight {
     int step;          /* whose results come next */
     int failed_step;   /* the first that failed, -1 = none */
     bool is_committed; /* COMMIT was confirmed */
+    bool is_alone;     /* COMMIT was confirmed, but the server gave up waiting for its standby */
+    bool has_word;     /* the transaction wrote its word into the WAL: db->must_replicate */
     bool is_rolling_back;
-    bool is_cancelled; /* by the stall clock */
+    bool is_cancelled; /* stall_timeout has sent a cancel request */
     int64_t heard_ms;  /* when the last byte moved, in or out */
     int out_left;      /* bytes that the other side has not taken yet, -1 = not asked */
 };
@@ -101,12 +103,14 @@ struct db {
 
     enum db_state state;
     bool is_stopped; /* no attempt before db_retry_now, db_password */
-    bool was_up;     /* the server has let us in before */
+    bool was_up;     /* the server has accepted us before */
     bool wants_password;
-    bool is_trusted;               /* the password that was typed has let us in */
+    bool is_trusted;               /* the server has accepted the password that was typed */
     int64_t tried_ms, attended_ms; /* the last attempt; when somebody looked; 0 = never */
     bool is_locked;                /* the last server took no changes (db_writable.c) */
-    bool has_others;               /* the attempt that let us in had more than one address */
+    bool must_replicate;           /* a commit was not confirmed by a standby (is_alone), and no
+                                      later one was either */
+    bool has_others;               /* the attempt that succeeded had more than one address */
     char *attrs;                   /* target_session_attrs as configured */
     bool is_raw;                   /* the texts come as they are stored (db_connect.c) */
     struct err last_err;
@@ -116,15 +120,16 @@ struct db {
     uint64_t random;
 
     PGconn *conn;
-    int64_t greet_us; /* what a few short messages to and fro take on this line, at least */
-    int64_t byte_ns;  /* what a byte takes, at most */
-    int serial; /* of the connection attempt: late answers of helper threads are known by it */
+    int64_t greet_us; /* the shortest time for a few short messages to and fro on this line */
+    int64_t byte_ns;  /* the longest time for a byte */
+    int serial; /* number of the connection attempt: shows that an answer of a helper thread is
+                   too late */
     int watch, timer, kick_timer, wait_timer, tls_timer;
     int tls_wait_ms;
     const struct db_gate *gate; /* or NULL */
-    bool is_past_gate;          /* it let us through on this connection */
+    bool is_past_gate;          /* the gate has passed on this connection */
     bool is_own;                /* the session is nobody else's (db_own_session) */
-    char *parsed;       /* then the text of the server's unnamed statement; NULL = not known */
+    char *parsed; /* if is_own: the text of the server's unnamed statement; NULL = not known */
     bool is_cancelling; /* a cancel request for this connection is on its way */
     struct attempt attempt;
     char *host, *name, *user;
@@ -147,9 +152,10 @@ void db_enter(struct db *db);
 void db_leave(struct db *db); /* db may be gone afterwards */
 void db_kick(struct db *db);  /* soon, from the loop: look at the queue */
 void db_set_state(struct db *db, enum db_state state);
-/* Wait only for at_ms (0 = no timer) in this state. */
+/* Sets the one timer of the present state; at_ms 0 = no timer. */
 void db_set_timer(struct db *db, int64_t at_ms);
-/* The connection or the attempt is over. Decides what comes next, answers those concerned. */
+/* The connection or the attempt has ended. Chooses the next state and answers the calls that fail.
+ */
 void db_broken(struct db *db, const struct err *why);
 struct offload *db_offload(struct db *db);
 
@@ -194,20 +200,22 @@ void pipeline_forget(struct db *db);                          /* which statement
 void stall_arm(struct db *db);
 void stall_timeout(struct db *db);
 void stall_sent(struct db *db);                     /* more was sent for the call on the wire */
-void stall_greeted(struct db *db, int64_t took_us); /* the line is measured: by the greeting, */
+void stall_greeted(struct db *db, int64_t took_us); /* measures the line: by the greeting, */
 void stall_answered(struct db *db, const struct call *c); /* and by each call */
-/* What a slow line needs for a call, and half of it more, at most a minute; 0 over others. */
+/* The time that a slow line needs for a call, times 1.5, at most a minute; 0 if the line is not
+ * slow. */
 int stall_line_ms(const struct db *db, const struct call *c);
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
 
 /* db_writable.c */
 /* Whether the server refused a change because it takes none at present. */
 bool writable_refused(const struct db *db, const struct err *e);
-void writable_err(const struct db *db, struct err *e); /* says so around the server's words */
-/* After such a refusal: false = the new session takes no changes either, *e says so. */
+void writable_err(const struct db *db, struct err *e); /* puts this cause around the server's
+                                                          message */
+/* Checks a new session after such a refusal. False = it accepts no changes either; *e says so. */
 bool writable_is_up(const struct db *db, struct err *e);
 void writable_note(struct db *db); /* a call succeeded */
-/* The server no longer is what target_session_attrs asks for, and there are other servers to try.
+/* True if target_session_attrs no longer accepts this server, and there are other servers to try.
  */
 bool writable_has_left(const struct db *db);
 /* What to demand as target_session_attrs in addition to what is configured; NULL = nothing. */
@@ -218,7 +226,7 @@ void err_of_result(struct err *e, const PGresult *res);
 void err_of_connect(struct err *e, PGconn *conn, const char *secret);
 void err_of_conninfo(struct err *e, const char *conninfo, const char *said);
 void err_of_break(struct err *e, PGconn *conn);
-void err_of_limit(const struct db *db, struct call *c); /* names what a time limit has ended */
+void err_of_limit(const struct db *db, struct call *c); /* the text names the statement */
 void notice_receiver(void *ctx, const PGresult *res);
 
 #endif

@@ -17,7 +17,8 @@ is_on(const struct db *db, const char *name)
     return value && strcmp(value, "on") == 0;
 }
 
-/* PostgreSQL 14 and later report both settings by themselves, whenever they change. */
+/* True if the server reports that it takes no changes. PostgreSQL 14 and later send both settings
+ * unasked, whenever they change. */
 static bool
 says_read_only(const struct db *db)
 {
@@ -30,8 +31,8 @@ reports_it(const struct db *db)
     return PQparameterStatus(db->conn, "in_hot_standby") != NULL;
 }
 
-/* "cannot execute UPDATE in a read-only transaction", "... during recovery" are 25006; a few
- * functions fail on a standby in their own words. */
+/* SQLSTATE 25006 covers "cannot execute UPDATE in a read-only transaction" and "... during
+ * recovery". A few functions fail on a standby with other messages. */
 bool
 writable_refused(const struct db *db, const struct err *e)
 {
@@ -70,6 +71,12 @@ writable_is_up(const struct db *db, struct err *e)
          is_on(db, "in_hot_standby") ? "it is a standby" : "default_transaction_read_only is on");
     writable_err(db, e);
     return false;
+}
+
+bool
+db_has_others(const struct db *db)
+{
+    return db->has_others;
 }
 
 void
