@@ -42,11 +42,11 @@ struct install_job {
     void (*say)(void *ctx, const char *line);
     void *ctx;
     struct err *e;
-    bool adopts; /* there are plain tables, and they are wanted */
+    bool adopts; /* there are plain tables, and the user wants to adopt them */
     bool fresh;  /* the schema is made now */
-    int version; /* that was seen; 0 = nothing is installed */
+    int version; /* the version that was found; 0 = nothing is installed */
     int due;     /* migrations */
-    bool stops;  /* a dry run that does not try what would lock tables */
+    bool stops;  /* a dry run that ends after the look, because a run would lock tables */
     struct install_state before, after;
 };
 
@@ -150,8 +150,8 @@ names(const struct install_options *o, struct db_param p[static 4])
     p[3] = (struct db_param){.value = o->operator_};
 }
 
-/* Checks the version of the server first: an old one would answer later statements with a message
- * about something else. */
+/* Checks the version of the server first, because an old server would reject a later statement with
+ * a message that does not name the cause. */
 static bool
 server_is_new_enough(const struct install_job *j)
 {
@@ -223,7 +223,8 @@ adopt_begin(const struct install_job *j, struct db_param p[static ADOPT_PARAMS])
     return (struct db_stmt){.sql = text_of("adopt_begin"), .nparams = ADOPT_PARAMS, .params = p};
 }
 
-/* Takes the rows of adopt_report: found, why not, and the lines, which are said where asked. */
+/* Takes the rows of adopt_report: whether plain tables were found, why they can't be adopted, and
+ * the lines of the report, which are printed if `aloud` is set or adopting is refused. */
 static bool
 read_report(struct install_job *j, struct result *r, bool *found, struct buf *refused, bool aloud)
 {
@@ -243,7 +244,8 @@ read_report(struct install_job *j, struct result *r, bool *found, struct buf *re
     return true;
 }
 
-/* Judges a look: says what there is to say; false = it is an error. */
+/* Decides by the look for plain tables whether they are adopted. False = the installation is
+ * refused; *e says why. */
 static bool
 judge_tables(struct install_job *j, bool found, const struct buf *refused)
 {
@@ -322,7 +324,7 @@ may_install(const struct install_job *j, const struct install_state *s)
 struct install_list {
     struct db_stmt *stmts;
     int n;
-    const char **names; /* what to call a statement that fails; NULL = nothing */
+    const char **names; /* the name of a statement, for its error; NULL = no name */
     char **made;        /* texts of our own, freed with the list */
     int nmade;
     struct db_param begin[BEGIN_PARAMS], adopt[ADOPT_PARAMS], version;
@@ -367,7 +369,9 @@ add_begin(const struct install_job *j, struct install_list *l, int lock_ms)
         .sql = text_of("install_begin"), .nparams = BEGIN_PARAMS, .params = l->begin};
 }
 
-/* begin, the plain tables aside, the scripts, their jobs, the migrations */
+/* Adds, in this order: the statements that rename the plain tables, the part of each migration
+ * before `-- tables`, the scripts, the move of the jobs, the part of each migration behind `--
+ * tables`. */
 static void
 add_scripts(const struct install_job *j, struct install_list *l)
 {
@@ -389,7 +393,7 @@ add_scripts(const struct install_job *j, struct install_list *l)
     if (j->adopts)
         add_statement(l, NULL, text_of("adopt_move"));
     add_migrations(j, l, true);
-    if (j->due > 0) {
+    if (j->due > 0 || (j->fresh && install_newest(j->o) > BASE_VERSION)) {
         snprintf(l->newest, sizeof l->newest, "%d", install_newest(j->o));
         l->version = (struct db_param){.value = l->newest};
         l->stmts[l->n++] = (struct db_stmt){
@@ -397,7 +401,8 @@ add_scripts(const struct install_job *j, struct install_list *l)
     }
 }
 
-/* Leaves the place of the state; version and report follow it. */
+/* Returns the index of the statement that reads the state. Version and report are read behind it.
+ */
 static int
 list_fill(const struct install_job *j, struct install_list *l, int lock_ms)
 {
@@ -552,7 +557,7 @@ say_migrations(const struct install_job *j)
     }
 }
 
-/* One attempt. It begins with a look, because another installer may have been faster. */
+/* One attempt. It begins with a look, because another installer may have finished meanwhile. */
 static bool
 attempt(void *ctx, int lock_ms, struct err *e)
 {
@@ -569,7 +574,8 @@ attempt(void *ctx, int lock_ms, struct err *e)
     if ((looks && !look_for_plain_tables(j)) || !may_install(j, &j->before))
         return false;
     j->due = j->fresh ? 0 : install_newest(o) - j->version;
-    bool stops = o->dry_run && (j->adopts || j->due > 0); /* a trial would lock tables */
+    bool stops = o->dry_run && (j->adopts || j->due > 0); /* to run the statements would lock
+                                                             tables */
     if (stops || is_installed(j)) {
         j->after = j->before;
         j->stops = stops;

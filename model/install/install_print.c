@@ -8,9 +8,9 @@
 #include "gen/sql.h"
 #include "model/install/install_parts.h"
 
-/* Begins both texts. Outside of a transaction the local settings are lost at once, and the scripts
- * would install a schema with another name, by whatever search_path: the session is made read-only
- * then. */
+/* The beginning of both texts. Outside of a transaction the local settings would be lost at once,
+ * and the scripts would use the wrong schema and search_path. So the text then makes the session
+ * read-only, and every further statement fails. */
 static const char begin[] =
     "set local search_path = pg_catalog, pg_temp;\n"
     "set local client_encoding = 'UTF8';\n"
@@ -43,7 +43,7 @@ static const char fresh[] =
     "    end if;\n"
     "end $$;\n";
 
-/* An E'' string reads the same whatever standard_conforming_strings is. */
+/* Appends an E'' string, because its meaning does not depend on standard_conforming_strings. */
 static void
 add_setting(struct buf *out, const char *name, const char *value)
 {
@@ -130,8 +130,6 @@ add_upgrade(struct buf *out, const struct install_options *o, int from)
     for (int i = 0; i < sql_core_n; i++)
         add_made(out, sql_core[i].name, install_without_tables(sql_core[i].text));
     add_migrations(out, o, from, true);
-    if (from < install_newest(o))
-        buf_printf(out, "\nupdate meta set version = %d;\n", install_newest(o));
 }
 
 bool
@@ -146,5 +144,7 @@ install_print(const struct install_options *o, int from, struct buf *out, struct
     else
         for (int i = 0; i < sql_core_n; i++)
             add_script(out, sql_core[i].name, sql_core[i].text);
+    if (install_newest(o) > (from ? from : BASE_VERSION))
+        buf_printf(out, "\nupdate meta set version = %d;\n", install_newest(o));
     return true;
 }

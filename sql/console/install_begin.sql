@@ -1,7 +1,7 @@
--- Opens `queuetop install`: the words that the scripts under sql/core read, how long a lock is waited for, and a lock
--- against a second installer. $1 schema, $2 viewer role, $3 worker role, $4 operator role, $5 milliseconds, $6 the
--- version that was seen, $7 off = function bodies are not checked, as their tables are changed later. All ends with the
--- transaction.
+-- Opens `queuetop install`: the settings that the scripts under sql/core read, how long a lock is waited for, and a
+-- lock against a second installer. $1 schema, $2 viewer role, $3 worker role, $4 operator role, $5 milliseconds, $6 the
+-- version that was seen, $7 off = function bodies are not checked, because their tables are changed later. All settings
+-- end with the transaction.
 select pg_catalog.set_config('queuetop.schema', $1::text, true),
        pg_catalog.set_config('queuetop.viewer', $2::text, true),
        pg_catalog.set_config('queuetop.worker', $3::text, true),

@@ -1,4 +1,5 @@
--- Under the lock of install_begin: is the installed version still the one that was seen? Otherwise all begins again.
+-- Asked under the lock of install_begin: is the installed version still the one that was seen? If not, the installation
+-- begins again.
 do $$
 begin
     if (select version from meta) <> pg_catalog.current_setting('queuetop.version')::int then

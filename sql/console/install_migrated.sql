@@ -1,2 +1,2 @@
--- $1 the version that the migrations before have made.
+-- $1 the newest version: the schema was made with it, or migrations have brought it there.
 update meta set version = $1::int

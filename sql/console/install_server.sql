@@ -1,2 +1,2 @@
--- The server's version, before anything is asked that an old server does not know.
+-- The server's version, asked before any statement that an old server does not know.
 select current_setting('server_version')

@@ -1,5 +1,5 @@
--- What stands in a schema before and after `queuetop install`: the report is the difference.
--- $1 schema, $2 viewer role, $3 worker role, $4 operator role. Reads the catalogs only.
+-- What a schema holds before and after `queuetop install`: the report is the difference. $1 schema, $2 viewer role, $3
+-- worker role, $4 operator role. Reads the catalogs only.
 select s.oid is not null as has_schema,
        exists (select from pg_class c where c.relnamespace = s.oid and c.relname = 'meta') as has_meta,
        case when s.oid is null and not has_database_privilege(current_database(), 'CREATE')

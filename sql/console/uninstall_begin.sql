@@ -1,5 +1,5 @@
--- Opens `queuetop uninstall`. $1 schema, $2 $3 $4 roles of viewer, worker, operator, $5 whether they go, $6 how many
--- milliseconds a lock is waited for.
+-- Opens `queuetop uninstall`. $1 schema, $2 $3 $4 roles of viewer, worker, operator, $5 whether the roles are dropped,
+-- $6 how many milliseconds a lock is waited for.
 select set_config('queuetop.schema', $1::text, true), set_config('queuetop.viewer', $2::text, true),
        set_config('queuetop.worker', $3::text, true), set_config('queuetop.operator', $4::text, true),
        set_config('queuetop.drop_roles', $5::text, true), set_config('lock_timeout', $6::text, true),

@@ -1,11 +1,11 @@
--- Drops the queue's schema (setting queuetop.schema), and where queuetop.drop_roles says so the roles that nothing else
+-- Drops the queue's schema (setting queuetop.schema) and, if queuetop.drop_roles says so, the roles that nothing else
 -- needs.
 DO $$
 DECLARE
     s    text := current_setting('queuetop.schema');
     role text;
 BEGIN
-    PERFORM set_config('client_min_messages', 'warning', true); -- not each table
+    PERFORM set_config('client_min_messages', 'warning', true); -- no notice for each table
     EXECUTE format('DROP SCHEMA %I CASCADE', s);
     PERFORM set_config('client_min_messages', 'notice', true);
     FOREACH role IN ARRAY ARRAY[current_setting('queuetop.viewer'), current_setting('queuetop.worker'),

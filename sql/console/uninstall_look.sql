@@ -1,7 +1,7 @@
--- What `queuetop uninstall` would drop: one row. The schema is the one that search_path names first.
--- gone: all that depends on the schema, as DROP SCHEMA ... CASCADE follows it, in whatever schema. others: what of it
--- is somebody else's: all that is elsewhere (views, columns of our types, defaults, foreign keys, partitions), and in
--- the schema what no script of ours makes. Functions are told apart by name, by who asks; tables, too.
+-- What `queuetop uninstall` would drop: one row. The schema is the one that search_path names first. gone: everything
+-- that depends on the schema, as DROP SCHEMA ... CASCADE follows it, in any schema. others: what of it belongs to
+-- somebody else: everything in other schemas (views, columns of our types, defaults, foreign keys, partitions), and in
+-- this schema what no script of ours makes. The caller decides by name which functions and tables are ours.
 with recursive schema (oid) as (
     select to_regnamespace(quote_ident(current_schema()))::oid
 ), gone (classid, objid, objsubid) as (
@@ -12,12 +12,12 @@ with recursive schema (oid) as (
     join pg_depend d on d.refclassid = g.classid and d.refobjid = g.objid
         and (g.objsubid = 0 or d.refobjsubid = g.objsubid)
     left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
-    left join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm') -- whose rule is what it is made of
+    left join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm') -- the view that has this rule
     cross join lateral (select case when v.oid is null then d.classid else 'pg_class'::regclass end as classid,
                                coalesce(v.oid, d.objid) as objid, case when v.oid is null then d.objsubid else 0 end
                                as objsubid) next
     where d.deptype <> 'x' -- an index on such a column, a function that needs an extension
-), owned as ( -- of each the table that it is a part of, 0 = none
+), owned as ( -- for each object the table that it is a part of, 0 = none
     select g.*, coalesce(case g.classid when 'pg_class'::regclass then g.objid end, a.adrelid, nullif(k.conrelid, 0),
                          r.ev_class,
                          t.tgrelid, p.polrelid, 0) as relation
@@ -44,7 +44,8 @@ with recursive schema (oid) as (
       and case when c.relnamespace <> schema.oid
                then o.classid = 'pg_class'::regclass or not exists (select from gone w
                        where w.objid = c.oid and w.objsubid = 0)
-               when c.oid is not null then (c.relkind = 'c' and c.relname not in ('job_filter', 'key_place'))
+               when c.oid is not null then
+                   (c.relkind = 'c' and c.relname not in ('job_arrays', 'job_filter', 'key_place', 'ended_try'))
                    or (c.relkind = 'S' and c.relname not in ('job_seq', 'lease_seq')
                    and not exists (select from pg_depend e where e.classid = o.classid and e.objid = o.objid
                                      and e.deptype in ('a', 'i')

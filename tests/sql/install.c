@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gen/sql.h"
 #include "model/db/db.h"
 #include "tests/harness.h"
 #include "tests/proc.h"
@@ -41,9 +42,14 @@ say(void *ctx, const char *line)
     buf_printf(&f->said, "%s\n", line);
 }
 
+/* The roles, and no migration but the test's own: the versions that tests name stay what they are
+ * when the program gets one. */
 static void
-name_roles(struct install_options *o)
+fill_in(struct install_options *o)
 {
+    static const struct sql_text none;
+
+    o->migrations = o->migrations ? o->migrations : &none;
     o->viewer = o->viewer ? o->viewer : "queues_viewer";
     o->worker = o->worker ? o->worker : "queues_worker";
     o->operator_ = o->operator_ ? o->operator_ : "queues_operator";
@@ -52,7 +58,7 @@ name_roles(struct install_options *o)
 bool
 install_try(struct fixture *f, const char *dsn, struct install_options o)
 {
-    name_roles(&o);
+    fill_in(&o);
     struct db *db =
         db_new(f->loop, &(struct db_options){.conninfo = dsn, .schema = o.schema, .once = true});
 
@@ -71,7 +77,7 @@ install_by_psql(struct fixture *f, const char *words, struct install_options o, 
     struct buf text = {0};
     struct proc p = {0};
 
-    name_roles(&o);
+    fill_in(&o);
     assert_true(install_print(&o, from, &text, &f->err));
     snprintf(path, sizeof path, "%s/print.sql", getenv("TMPDIR"));
     FILE *file = fopen(path, "we");

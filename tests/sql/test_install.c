@@ -113,7 +113,7 @@ refuses(void **state)
     assert_non_null(strstr(f->err.text, "development version"));
 }
 
-/* An owner who may not make roles gets everything else, and is told. */
+/* An owner who may not make roles gets everything else, and the output says so. */
 static void
 without_the_right_to_make_roles(void **state)
 {
@@ -176,7 +176,8 @@ the_printed_text_installs_the_same(void **state)
     assert_string_equal(pg_value(f->conn, "select version from \"It's\\\".meta"), "2");
 }
 
-/* Functions in the way of an unqualified name would be run by whoever installs. */
+/* Functions of other schemas that would hide an unqualified name would run as the user who
+ * installs. */
 static void
 the_printed_text_calls_nothing_of_others(void **state)
 {
@@ -233,7 +234,7 @@ the_printed_text_refuses(void **state)
     assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1", o, 2), 3);
     must_say(f, "version 1 is installed, this file is for version 2");
     assert_false(install_print(&o, 1, &out, &f->err));
-    assert_string_equal(f->err.text, "versions 2 to 2 can be brought up to date, not 1");
+    assert_non_null(strstr(f->err.text, "can be brought up to date, not 1"));
     assert_null(out.data);
 }
 
