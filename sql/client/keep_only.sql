@@ -1,2 +1,2 @@
--- Gives back every lease of the node but those in $3; says how many jobs.
+-- Gives back every lease of the node except those in $3; returns how many jobs.
 select {schema}.keep_only($1, $2, $3)::pg_catalog.text as state

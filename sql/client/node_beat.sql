@@ -1,2 +1,2 @@
--- A sign of life; the answer is up, draining or gone.
+-- A heartbeat; the answer is up, draining or gone.
 select state from {schema}.node_beat($1, $2)

@@ -1,4 +1,4 @@
--- The schema of the queue, its name, and the words that the other scripts use.
+-- The schema of the queue: its name, its types, its settings, and the order of locks.
 --
 -- These scripts run in the order of their names in ONE transaction (`queuetop install`), after
 --   select set_config('queuetop.schema', NAME, true), set_config('queuetop.viewer', ROLE, true),
@@ -8,13 +8,13 @@
 --
 -- The order of locks. Every function takes its locks in this order, so no two of them wait for each other:
 --   1. the action: the advisory lock of its uuid (act_begin)
---   2. rows that it may have to wait for: leases (work_queue) by number; jobs (queue) that are not ready by id; the row
---      of a queue (queue_config) or of a schedule. A job that is ready belongs to its lease: who has locked the lease
---      has the job
+--   2. rows for which a function may wait: leases (work_queue) by number; jobs (queue) that are not ready by id; the
+--      row of a queue (queue_config) or of a schedule. A ready job is protected by the lock of its lease
 --   3. the scheduler row (scheduler_lock). What was read before is read again: decisions are made under this lock
---   4. with the scheduler row held nobody waits for a transaction of anybody else: rows are taken with SKIP LOCKED, or
---      waited for no longer than 50 or 100 ms (lock_timeout). What is locked is left alone and reported; where that
---      can't be (a pause, a change of settings) the act fails with 55P03 and changes nothing
+--   4. while a function holds the scheduler row, it does not wait for the transaction of anybody else: it takes rows
+--      with SKIP LOCKED, or waits for them 50 or 100 ms at most (lock_timeout). Rows that others have locked are left
+--      alone and reported. An act that can't leave a row alone (a pause, a change of settings) fails with 55P03 and
+--      changes nothing
 --   5. unique keys: several are inserted in the order (queue, unique_key)
 -- History, attempt, delta and the other books are only appended to.
 
@@ -44,6 +44,15 @@ begin
                                    after text, expected bigint);
         comment on type job_filter is 'Which jobs an act is for, and how many of them a call takes. NULL = any';
     end if;
+    if not exists (select from pg_type where typname = 'job_arrays'
+                     and typnamespace = quote_ident(s)::regnamespace) then
+        create type job_arrays as (ids uuid[], queues text[], kinds text[], priorities int[], payloads text[],
+                                   bodies bytea[], types text[], run_afters timestamptz[], delays interval[],
+                                   expires_ats timestamptz[], expires_ins interval[], unique_keys text[],
+                                   concurrency_keys text[], max_tries int[], run_timeouts interval[],
+                                   lease_timeouts interval[]);
+        comment on type job_arrays is 'Jobs to push: arrays in parallel, all but queues may be NULL';
+    end if;
 end $$;
 
 create table if not exists meta (
@@ -57,13 +66,13 @@ create table if not exists meta (
     catalogs          text
 );
 comment on table meta is 'What is installed here: one row';
-comment on column meta.protocol is 'The version of the worker functions; a worker that speaks less than min_protocol '
-    'is turned away';
-comment on column meta.system_identifier is 'The cluster that the counters, ticks and cursors were made in: in another '
-    'one they are made anew';
-comment on column meta.made_from is 'The scripts and roles of the last install; with catalogs the same too, there is '
-    'nothing to do';
-comment on column meta.catalogs is 'The functions, tables and rights after the last install, as a fingerprint';
+comment on column meta.protocol is 'The version of the worker functions. A worker whose protocol is older than '
+    'min_protocol is rejected';
+comment on column meta.system_identifier is 'The cluster in which the counters, ticks and cursors were made. In '
+    'another cluster they are made anew';
+comment on column meta.made_from is 'The scripts and roles of the last install. If these and catalogs are unchanged, '
+    'an install has nothing to do';
+comment on column meta.catalogs is 'A fingerprint of the functions, tables and rights after the last install';
 
 insert into meta (version, protocol, min_protocol, system_identifier)
 select 2, 1, 1, system_identifier from pg_control_system()
@@ -74,7 +83,7 @@ create table if not exists setting (
     value text not null,
     note  text not null,
     constraint setting_limit check (name <> 'payload_limit' or value::bigint >= 1000),
-    -- each step and each answer reads them: what is no number or no time would stop all of them
+    -- each step and each answer reads these settings: a value that is no number or no time would stop all of them
     constraint setting_number check (name !~ '_limit$' or value::bigint between 1 and 1000000000),
     constraint setting_time check (name !~ '^node_|_keep$'
                                    or value::interval between interval '1 s' and interval '36500 days')
@@ -105,4 +114,5 @@ $$ select value::interval from setting s where s.name = setting_interval.name $$
 comment on function setting_interval(text) is 'An interval of table setting';
 
 create or replace function slot_class() returns int language sql immutable parallel safe as $$ select 1364481111 $$;
-comment on function slot_class() is 'The first key of the advisory lock of wait slot 0 (48_wake); slot n has this + n';
+comment on function slot_class() is 'The first key of the advisory lock of wait slot 0 (48_wake); slot n has this '
+    'number + n';

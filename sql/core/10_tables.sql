@@ -1,5 +1,5 @@
--- The tables that hold jobs: queue (unfinished), work_queue (leases), history and attempt (by day), and what is
--- configured: queue_config, node. Index by index, what each is for:
+-- The tables that hold jobs: queue (unfinished), work_queue (leases), history and attempt (by day), and the settings:
+-- queue_config, node. What each index of queue is for:
 --   queue_ready       the scheduler reads jobs in order from behind a cursor; completions find theirs by (queue,
 --                     priority, seq)
 --   queue_due         promotion of scheduled and retry jobs
@@ -8,15 +8,15 @@
 --   queue_failed_at   failed jobs, the newest first
 --   queue_unique      one unfinished job a key
 --   queue_keyed       the blocked jobs of each concurrency key, and how many of the key are ready
---   queue_expires     jobs whose time is over
--- A statement that looks for jobs by id and by state says state::text. With the bare state the planner may read the
--- whole index of the jobs in that state, because it believes that there are few of them.
+--   queue_expires     jobs that expire
+-- A statement that looks for jobs by id and by state writes state::text. With the bare state the planner may read the
+-- whole index of the jobs in that state, because it estimates that there are few of them.
 -- On the path push -> claim -> complete no row of queue is ever updated.
 
 create sequence if not exists job_seq as bigint;
 comment on sequence job_seq is 'The order of jobs; a job that is retried, promoted or taken back gets a new number, '
     'so that old tokens miss it';
--- Steps of 200: the parts of a lease that is split get the numbers base + 1 to base + 99 (see claim). A lease that has
+-- Steps of 200: the parts of a lease that is split get the numbers base + 1 to base + 99 (see split). A lease that has
 -- to come before a free one gets one of the hundred numbers before it (see cut_front).
 create sequence if not exists lease_seq as bigint increment 200 start 200;
 
@@ -45,7 +45,8 @@ create table if not exists queue (
     last_action   uuid,
     cancel_asked  timestamptz,
     concurrency_key text collate "C",
-    constraint queue_pkey primary key (id) -- no CHECK: each INSERT would pay for it; the trigger queue_pushed() rejects
+    -- no CHECK: each INSERT would pay for it; the trigger queue_pushed() rejects invalid rows
+    constraint queue_pkey primary key (id)
 );
 -- A version 7 uuid: 48 bits of milliseconds, the 7, 12 random bits; then the variant and 62 bits, of which 52 are
 -- random and the upper 22 are xored with the process: ids of two sessions differ even if both set the same seed.
@@ -70,29 +71,31 @@ alter table queue set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_
 comment on table queue is 'Jobs that are not finished. A plain INSERT of queue, payload and other columns that a '
     'pusher may set is a push';
 comment on column queue.id is 'Version 7 uuid: time first';
-comment on column queue.seq is 'The job''s token within its lease, and its place in the queue';
+comment on column queue.seq is 'The number of the job: its place in the queue, and what an answer must name beside the '
+    'lease';
 comment on column queue.created is 'When it was pushed';
-comment on column queue.changed is 'When it came into its present state';
-comment on column queue.state is 'A running job is ready, too: it is one of a claimed lease';
+comment on column queue.changed is 'When the job came into its present state';
+comment on column queue.state is 'A running job is in state ready, too: it is in a claimed lease';
 comment on column queue.priority is '0 (soonest) to 9';
 comment on column queue.tries is 'Tries that ended without success';
-comment on column queue.max_tries is 'NULL = the queue''s';
-comment on column queue.payload is 'JSON, kept to the letter';
+comment on column queue.max_tries is 'NULL = the setting of the queue';
+comment on column queue.payload is 'JSON, stored unchanged as text';
 comment on column queue.body is 'A payload that is not JSON; payload_type names its type';
-comment on column queue.unique_key is 'One unfinished job a queue and key; failed ones do not count';
-comment on column queue.concurrency_key is 'Of the jobs of a queue and key, queue_config.max_per_key (1) are ready at '
-    'a time; the others wait in state blocked';
-comment on column queue.run_after is 'Not before this time';
+comment on column queue.unique_key is 'A queue has at most one unfinished job with this key; failed jobs do not count';
+comment on column queue.concurrency_key is 'Of the jobs of a queue and key only max_per_key (a setting of the queue, 1 '
+    'unless set) are ready at a time; the others wait in state blocked';
+comment on column queue.run_after is 'The job is not claimed before this time';
 comment on column queue.expires_at is 'A job that has not started by this time is cancelled, with the error '
     '"expired"';
-comment on column queue.lease_timeout is 'How long a claim lasts without a sign of life; NULL = the queue''s';
-comment on column queue.run_timeout is 'How long the job may run; NULL = the queue''s';
-comment on column queue.error_key is 'The last error without its numbers, uuids and quoted parts: its group';
-comment on column queue.origin_id is 'The finished job that this one repeats';
-comment on column queue.last_action is 'The last administrative action that changed it (audit)';
-comment on column queue.cancel_asked is 'When an operator asked for the end of the running job';
+comment on column queue.lease_timeout is 'How long a claim lasts without a heartbeat; NULL = the setting of the queue';
+comment on column queue.run_timeout is 'How long the job may run; NULL = the setting of the queue';
+comment on column queue.error_key is 'The group of the last error: its text without numbers, uuids and quoted parts';
+comment on column queue.origin_id is 'The finished job that was requeued as this job';
+comment on column queue.last_action is 'The last action of an operator that changed the job (audit)';
+comment on column queue.cancel_asked is 'When an operator asked that the running job ends';
 
--- The columns that a claim changes are the last: WAL of an update leaves out what both versions of a row begin with.
+-- The columns that a claim changes are the last: the WAL of an update leaves out the part with which both versions of a
+-- row begin.
 create table if not exists work_queue (
     lease        bigint not null default nextval('lease_seq'),
     batch_order  int not null default 0,
@@ -112,8 +115,8 @@ create table if not exists work_queue (
     started_seqs bigint[],
     constraint work_queue_pkey primary key (lease)
 ) with (fillfactor = 50);
--- The index is of expressions, so that a statement that looks for leases by number can use the primary key only,
--- however few leases the planner believes in.
+-- The index is on expressions, so that a statement that looks for leases by number can use only the primary key,
+-- however few leases the planner estimates.
 -- A statement that locks a list of leases in order says `order by lease + 0`: with `order by lease` the planner may
 -- read the whole primary key and filter by the list.
 create index if not exists work_queue_queue on work_queue ((queue || ''), (lease + 0));
@@ -122,35 +125,37 @@ alter table work_queue set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuu
 comment on table work_queue is 'Leases: one row is one lease on a chunk of one queue''s jobs. A row without lock_key '
     'is a free lease. Free leases are made under the lock of the scheduler row only, so that they become visible in '
     'the order of their numbers';
-comment on column work_queue.version is 'The claim token: claim sets it, complete, fail and extend must name it';
-comment on column work_queue.batch_order is 'Its round within the scheduler step that cut it';
-comment on column work_queue.seqs is 'The jobs (queue.seq) that are still unfinished in it';
-comment on column work_queue.started_seqs is 'If not all jobs have been started: those that have. A crash counts as a '
-    'try of these';
-comment on column work_queue.all_started is 'All jobs count as started; started_seqs lists none';
-comment on column work_queue.lock_key is 'The node that holds it; NULL = free';
-comment on column work_queue.lock_timeout is 'Until when the lease holds';
-comment on column work_queue.max_tries is 'The queue''s at the time of cutting; NULL = 5. So a claim need not read '
-    'queue_config';
-comment on column work_queue.history is 'n none, m meta, NULL full; the queue''s at the time of cutting';
-comment on column work_queue.lease_time is 'How long a claim of it lasts if the worker names no time; NULL = 60 s';
-comment on column work_queue.run_timeout is 'The queue''s run_timeout at the time of cutting';
-comment on column work_queue.scattered is 'True = the jobs lie far apart in the queue, each is looked up; NULL = all '
-    'from the first to the last are read';
+comment on column work_queue.version is 'How often the lease has changed its holder. A claim sets the version; '
+    'complete, fail, extend and give_back must name it';
+comment on column work_queue.batch_order is 'The round of the scheduler step in which the lease was cut';
+comment on column work_queue.seqs is 'The jobs (queue.seq) of the lease that are unfinished';
+comment on column work_queue.started_seqs is 'The jobs that have been started, if not all have been. A crash counts as '
+    'a try of these jobs';
+comment on column work_queue.all_started is 'All jobs count as started; started_seqs is not used';
+comment on column work_queue.lock_key is 'The node that holds the lease; NULL = free';
+comment on column work_queue.lock_timeout is 'When the lease expires';
+comment on column work_queue.max_tries is 'The setting of the queue when the lease was cut, so that a claim need not '
+    'read queue_config; NULL = 5';
+comment on column work_queue.history is 'The setting of the queue when the lease was cut: n none, m meta, NULL full';
+comment on column work_queue.lease_time is 'How long a claim of the lease lasts if the worker names no time; NULL = 60 '
+    's';
+comment on column work_queue.run_timeout is 'The setting of the queue when the lease was cut';
+comment on column work_queue.scattered is 'True: the jobs are far apart in the queue, so each is looked up. NULL: all '
+    'numbers from the first to the last are read';
 
--- When a lease is cut, its jobs are neighbours in queue_ready. To read from the first to the last is cheaper than to
--- look up each. Later, late jobs may come between them, at most one for each number. So a lease is read as one range as
--- long as it has fewer than 1000 numbers a job; if it has more (somebody pushed a million jobs meanwhile), each job is
+-- When a lease is cut, its jobs are neighbours in queue_ready: to read from the first to the last is cheaper than to
+-- look up each. Later, late jobs may come between them, at most one for each number. So a lease is read as one range if
+-- it has fewer than 1000 numbers for each job. If it has more (somebody pushed a million jobs meanwhile), each job is
 -- looked up. If other jobs of the queue were between them already when the lease was cut (late ones, jobs with timeouts
--- of their own), the limit is 10 numbers a job.
+-- of their own), the limit is 10 numbers for each job.
 -- The three functions have no SET, so that they are inlined. Statements join the ranges in a LATERAL with OFFSET 0, as
 -- leased_jobs() does, so that no plan reads the whole queue.
 create or replace function scattered(seqs bigint[], gap int) returns boolean
 language sql immutable parallel safe as $$
     select case when seqs[cardinality(seqs)] - seqs[1] >= gap * cardinality(seqs) then true end
 $$;
-comment on function scattered(bigint[], int) is 'work_queue.scattered of a lease of these jobs: true if they have gap '
-    'numbers each, or more';
+comment on function scattered(bigint[], int) is 'The value of work_queue.scattered for a lease of these jobs: true if '
+    'there are at least gap numbers for each job';
 
 create or replace function ranges(seqs bigint[], scattered boolean) returns table (low bigint, high bigint)
 language sql immutable parallel safe as $$
@@ -158,8 +163,8 @@ language sql immutable parallel safe as $$
     from unnest(case when scattered then seqs else seqs[1:1] end,
                 case when scattered then seqs else seqs[cardinality(seqs):] end) r (low, high)
 $$;
-comment on function ranges(bigint[], boolean) is 'The ranges of numbers to read for the jobs of a lease. Other jobs in '
-    'these ranges are not the lease''s';
+comment on function ranges(bigint[], boolean) is 'The ranges of numbers to read for the jobs of a lease. There may be '
+    'other jobs in these ranges, too';
 
 create or replace function leased_jobs(queue text, priority smallint, seqs bigint[], scattered boolean)
 returns setof queue
@@ -196,15 +201,15 @@ create table if not exists queue_config (
 );
 comment on table queue_config is 'The settings of a queue. The scheduler adds a row when it first sees a queue; a push '
     'does not read it';
-comment on column queue_config.weight is 'Its share of what is cut when several queues wait';
+comment on column queue_config.weight is 'The share of the queue in a cut when several queues wait';
 comment on column queue_config.max_running is 'Concurrency limit: at most this many jobs in leases, claimed or free';
 comment on column queue_config.rate is 'Rate limit: in a window of w seconds at most burst + rate * w jobs start; '
     'NULL = none';
 comment on column queue_config.burst is 'How many jobs may start at once after a quiet time; NULL = one second of the '
     'rate, 1 at least';
-comment on column queue_config.max_per_key is 'How many jobs of a concurrency key are handed out at a time; NULL = 1';
-comment on column queue_config.chunk is 'Jobs a lease; NULL = measured: about a second of work, less if weights '
-    'differ';
+comment on column queue_config.max_per_key is 'How many jobs of a concurrency key may be ready at a time; NULL = 1';
+comment on column queue_config.chunk is 'How many jobs a lease holds; NULL = measured: about a second of work, less if '
+    'weights differ';
 comment on column queue_config.history is 'What is kept of finished jobs: none, meta (no payload, no result), full';
 
 create table if not exists node (
@@ -221,9 +226,9 @@ create table if not exists node (
     state       text not null default 'up' check (state in ('up', 'draining')),
     backend_pid int
 ) with (fillfactor = 30);
-comment on table node is 'Worker processes that registered (node_start); a node may also claim without that';
-comment on column node.lock_key is 'Its name, the lock_key of its leases';
-comment on column node.session is 'A new one for each start of the process: so two processes cannot share a name';
+comment on table node is 'Worker processes that registered (node_start). A worker may also claim without registration';
+comment on column node.lock_key is 'The name of the node, and the lock_key of its leases';
+comment on column node.session is 'A new uuid for each start of the process, so that two processes cannot share a name';
 comment on column node.slots is 'How many jobs the node works on at a time. No chunk is larger than the largest number '
     'of the living nodes';
 
@@ -241,13 +246,13 @@ create table if not exists attempt (
 ) partition by range (ended);
 create index if not exists attempt_job on attempt (job, number);
 comment on table attempt is 'One row for each attempt that failed or was lost; by day, like history';
-comment on column attempt.number is 'Which try it was, from 1';
+comment on column attempt.number is 'The number of the try, from 1';
 
 create or replace function own_id(id uuid) returns boolean
 language sql immutable parallel safe as $$
     select (pg_catalog.get_byte(pg_catalog.uuid_send(id), 6) operator(pg_catalog.&) 240) operator(pg_catalog.<>) 112
 $$;
-comment on function own_id(uuid) is 'Whether the id is no version 7 uuid: the pusher chose it, it was not made here';
+comment on function own_id(uuid) is 'Whether the pusher chose the id: then it is no version 7 uuid';
 
 create table if not exists history (
     id           uuid not null,
@@ -276,21 +281,22 @@ create table if not exists history (
     concurrency_key text collate "C"
 ) partition by range (finished);
 create index if not exists history_queue on history (queue, finished);
--- Of an expression instead of WHERE, so that no plan can read this index without a condition on the id.
+-- On an expression instead of WHERE, so that no plan can read this index without a condition on the id.
 create index if not exists history_id on history using brin ((case when not own_id(id) then id end))
     with (pages_per_range = 16, autosummarize = on);
 create index if not exists history_own_id on history (id) where own_id(id);
 comment on table history is 'Finished jobs, a partition for each day (UTC) of the time they finished. Purge drops '
     'partitions';
-comment on column history.tries is 'Tries in all, the successful one included';
-comment on column history.kept is 'Whether payload and body were kept (queue_config.history): only then can the job be '
+comment on column history.tries is 'All tries, including the successful one';
+comment on column history.kept is 'Whether payload and body were kept (queue_config.history). Only then can the job be '
     'requeued';
-comment on index history_id is 'Version 7 ids are nearly in order of time: a small BRIN index is enough for them';
-comment on index history_own_id is 'Other ids are in no order: each has an entry. The index costs nothing if there are '
-    'none';
+comment on index history_id is 'Version 7 ids are nearly in the order of time, so a small BRIN index is enough for '
+    'them';
+comment on index history_own_id is 'Ids that the pusher chose are in no order, so each has an entry. Without such ids '
+    'the index costs nothing';
 
--- Each of the two indexes is asked for its own ids only. The function has settings and a plan of its own, so that no
--- statement reads all of history for an id.
+-- Each of the two indexes is searched only for its own kind of ids. The function has settings and a plan of its own, so
+-- that no statement reads all of history for an id.
 create or replace function history_of(ids uuid[]) returns setof history
 language plpgsql stable security definer parallel safe rows 1 set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_bitmapscan = on set jit = off
@@ -306,5 +312,5 @@ begin
         return query select h.* from history h where own_id(h.id) and h.id = any(own);
     end if;
 end $$;
-comment on function history_of(uuid[]) is 'The finished jobs of these ids, of version 7 or not; each is found by an '
+comment on function history_of(uuid[]) is 'The finished jobs with these ids, of version 7 or not; each is found by an '
     'index';

@@ -1,13 +1,14 @@
--- The tables of the scheduler and of the counters. Whatever would be updated many times a second is APPENDED instead,
--- and old rows are deleted in ranges that nobody scans. So readers stay fast while a transaction elsewhere is open for
--- an hour: VACUUM can't remove dead rows then, but no query reads through them.
+-- The tables of the scheduler and of the counters. A row that would be updated many times a second is APPENDED instead,
+-- and old rows are deleted in ranges that nobody scans. VACUUM can't remove dead rows while a transaction elsewhere
+-- stays open for an hour, but no query reads through them, so readers stay fast.
 --   delta    what each statement changed, with its transaction id
 --   fold     counter: the sum of all deltas that the fold's snapshot saw
 --   tick     one row a scheduler step that did something: the snapshot of deltas it has seen, and hints
---   cursor   per queue, how far each priority has been cut
+--   cursor   for each queue, how far each priority has been cut
 --   mark     where the living leases begin, and which older ones still live
--- A reader adds to the newest fold the deltas that became visible since: xid among those in progress then, at or
--- above xmax then, or the fold's own. So an open transaction elsewhere delays nothing but its own row.
+-- A reader adds to the newest fold the deltas that became visible since then: those whose xid was in progress at the
+-- fold, or was at or above its xmax, or is that of the fold itself. So an open transaction elsewhere delays only its
+-- own row.
 
 create table if not exists delta (
     xid       xid8 not null default pg_current_xact_id(),
@@ -38,15 +39,15 @@ create index if not exists delta_key on delta (xid) where error_key is not null;
 alter table delta set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table delta is 'What a statement changed in one queue and priority; ready to failed and blocked are '
-    'signed, pushed to lost only grow';
-comment on column delta.min_seq is 'Ready jobs came into being between min_seq and max_seq: behind the cursor they '
-    'are late, and looked for';
-comment on column delta.min_after is 'Waiting jobs came into being, the earliest due at this time';
-comment on column delta.error_key is 'Set: the row changes the group of errors only (its column failed), not the '
-    'totals';
-comment on column delta.waits is 'One element a completed job: milliseconds from ready to its start';
-comment on column delta.runs is 'One element a completed job: milliseconds from its start to its end';
+comment on table delta is 'What a statement changed in one queue and priority. The columns from ready to failed, and '
+    'blocked, are signed; those from pushed to lost only grow';
+comment on column delta.min_seq is 'Jobs became ready whose numbers are from min_seq to max_seq. Those behind the '
+    'cursor are late, and the scheduler looks for them';
+comment on column delta.min_after is 'Jobs began to wait for a time; the earliest is due at this time';
+comment on column delta.error_key is 'If set, the row changes only the count of this group of errors (column failed), '
+    'not the totals';
+comment on column delta.waits is 'One element for each completed job: milliseconds from ready to start';
+comment on column delta.runs is 'One element for each completed job: milliseconds from start to end';
 
 create table if not exists fold (
     fold     bigint generated always as identity (start 2) primary key,
@@ -60,15 +61,19 @@ create table if not exists fold (
     chunk_queues text[],
     chunks   int[]
 );
-comment on table fold is 'One sum of the deltas: counter rows of the same number';
-comment on column fold.snapshot is 'The deltas it saw: all that are visible in it, but those of xid';
-comment on column fold.swept is 'Up to which tick, cursor, mark, minute, fold and newcomer the sweep after it has '
-    'deleted: the next starts there';
-comment on column fold.chunks is 'What the chunk of each of chunk_queues should be: the next step takes it over';
-comment on column fold.ms is 'How long summing took where that was more than 25 ms: the next comes after 20 times as '
-    'long, half a second at least';
-comment on column fold.rolled is 'Its deltas, those since the kept fold before it, stand in minute';
-comment on column fold.keep is 'One each 10 s is kept for 10 minutes (rates); these also sum the groups of errors';
+comment on table fold is 'One sum of the deltas: the rows of counter with the same number';
+comment on column fold.snapshot is 'The deltas that are summed up: all that are visible in this snapshot, except those '
+    'of xid';
+comment on column fold.swept is 'Up to which tick, cursor, mark, minute, fold and newcomer the sweep after this fold '
+    'has deleted. The next sweep starts there';
+comment on column fold.chunks is 'What the chunk of each of chunk_queues should be; the next step takes these values '
+    'over';
+comment on column fold.ms is 'How long the sum took, if that was more than 25 ms. The next fold comes after 20 times '
+    'as long, and after half a second at the earliest';
+comment on column fold.rolled is 'Whether the deltas between the kept fold before this one and this one have been '
+    'added to table minute';
+comment on column fold.keep is 'Whether the fold is kept for 10 minutes (rates): one every 10 s. Kept folds also sum '
+    'the groups of errors';
 
 create table if not exists counter (
     fold      bigint not null,
@@ -94,7 +99,7 @@ create table if not exists counter (
 create index if not exists counter_fold on counter (fold);
 alter table counter set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table counter is 'The counts of one fold; with error_key NULL per queue and priority, otherwise failed '
+comment on table counter is 'The counts of one fold. error_key NULL: of a queue and priority. Otherwise: the failed '
     'jobs of one group of errors';
 comment on column counter.oldest is 'Since when the oldest job that waits for a worker has been ready';
 
@@ -136,35 +141,37 @@ comment on column tick.want is 'How many free jobs the scheduler keeps in work_q
 comment on column tick.weights is 'Sum of the weights of the queues that waited';
 comment on column tick.free is 'No free lease has a lower number: claims start here';
 comment on column tick.jobs is 'Free jobs in work_queue when the step was over';
-comment on column tick.filled is 'Free jobs after the last cut of all queues: the next comes when half of them are '
-    'gone';
+comment on column tick.filled is 'Free jobs after the last cut of all queues. The next such cut comes when half of '
+    'them have been claimed';
 comment on column tick.cut_at is 'When the last cut was made';
-comment on column tick.rate is 'Jobs claimed a second, about';
-comment on column tick.hasty is 'Some node works some queues only: these may run dry while others are full';
+comment on column tick.rate is 'How many jobs are claimed a second, estimated';
+comment on column tick.hasty is 'Some node works only some queues: the free jobs of these may run out while other '
+    'queues have many';
 comment on column tick.more is 'Jobs were left uncut';
-comment on column tick.waiting is 'Queues that may have uncut jobs, 500 at most: a cut of all queues looks at these, '
-    'not at each that exists (a paused or limited queue is in none of these lists: what ends that writes a delta)';
-comment on column tick.place is 'More queues than that may have uncut jobs: all names are passed, some a step, and '
-    'this was the last; NULL = no';
-comment on column tick.again is 'A queue was left with uncut jobs that waiting had no room for: the names are passed '
+comment on column tick.waiting is 'Queues that may have uncut jobs, 500 at most. A cut of all queues looks at these, '
+    'and not at every queue that exists. A paused or limited queue is in none of these lists; what ends the pause '
+    'writes a delta';
+comment on column tick.place is 'Set if more queues than fit in waiting may have uncut jobs: the steps go through all '
+    'names, and this was the last name. NULL = waiting is complete';
+comment on column tick.again is 'A queue still had uncut jobs when waiting was full: the steps go through all names '
     'once more';
-comment on column tick.settled is 'After a take-over: every queue is looked at from its first job on, and these are '
-    'done, up to this name; NULL = all';
-comment on column tick.patrol is 'Once a second the next hundred queues are looked at, whatever the lists say: up to '
-    'this name';
-comment on column tick.slots is 'The most slots that a living node has, a second old at most: a cut does not read the '
-    'nodes, whose heartbeats leave dead rows. NULL = none says so';
-comment on column tick.joining is 'New names wait in newcomer: each step makes some of them known';
-comment on column tick.known is 'Newcomers up to this number are known';
+comment on column tick.settled is 'After a take-over the scheduler looks at every queue from its first job on; this '
+    'was the last queue that it looked at. NULL = it has looked at all';
+comment on column tick.patrol is 'Once a second the scheduler looks at the next hundred queues, whatever the lists '
+    'say; this was the last name';
+comment on column tick.slots is 'The most slots of a living node, a second old at most. A cut reads this instead of '
+    'table node, whose heartbeats leave dead rows. NULL = no node gives its slots';
+comment on column tick.joining is 'New names are in newcomer; each step makes some of them known';
+comment on column tick.known is 'Rows of newcomer up to this number are known';
 comment on column tick.names is 'How many queues there are, a second old at most; NULL = not counted';
-comment on column tick.limited is 'Queues with limits that may have uncut jobs, 500 at most: only these are looked at '
+comment on column tick.limited is 'Queues with limits that may have uncut jobs, 500 at most. Only these are looked at '
     'when a token is due';
-comment on column tick.limits is 'More of them than that have: all queues with limits are passed, some a step, and '
-    'this was the last; NULL = no';
-comment on column tick.measured is 'The chunks that folds up to this number have measured are taken over';
+comment on column tick.limits is 'Set if more queues with limits than fit in limited may have uncut jobs: the steps go '
+    'through all queues with limits, and this was the last name. NULL = limited is complete';
+comment on column tick.measured is 'The chunks that folds up to this number have measured have been taken over';
 comment on column tick.trimmed is 'The history of queues up to this name has been looked through, see retain()';
-comment on column tick.after is 'Waiting jobs due until this time have been promoted, those due at this very time up '
-    'to the number after_seq';
+comment on column tick.after is 'Waiting jobs that were due before this time have been promoted; of those due exactly '
+    'then, the ones up to number after_seq';
 
 create table if not exists cursor (
     n     bigint generated always as identity,
@@ -175,17 +182,17 @@ create table if not exists cursor (
     chunk int not null default 10
 );
 create unique index if not exists cursor_queue on cursor (queue, n desc);
--- not of n: the planner would look for a queue's newest row in it
+-- on (n + 0) and not on n: otherwise the planner would look for a queue's newest row in this index
 create index if not exists cursor_number on cursor ((n + 0));
 alter table cursor set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table cursor is 'How far a queue has been cut; its newest row counts';
-comment on column cursor.seq is 'By priority (0 first): jobs up to here have been cut; NULL = no job of that priority '
-    'was ever seen';
-comment on column cursor.high is 'By priority: jobs up to here may stand in a lease, so a cut that starts lower looks '
-    'at the leases first';
+comment on table cursor is 'How far each queue has been cut; the newest row of a queue counts';
+comment on column cursor.seq is 'For each priority (0 first): jobs up to this number have been cut; NULL = the '
+    'priority has had no job';
+comment on column cursor.high is 'For each priority: jobs up to this number may be in a lease, so a cut that starts '
+    'below it looks at the leases first';
 comment on column cursor.low is 'No free lease of the queue has a lower number';
-comment on column cursor.chunk is 'Measured jobs a lease';
+comment on column cursor.chunk is 'How many jobs a lease should hold, measured';
 
 create table if not exists newcomer (
     n        bigint generated always as identity primary key,
@@ -195,8 +202,8 @@ create table if not exists newcomer (
 );
 alter table newcomer set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table newcomer is 'New names of queues, if more came than a step takes: the next steps make them known, in '
-    'order (tick.known)';
+comment on table newcomer is 'New names of queues, if more came than a step takes. The next steps make them known, in '
+    'this order (tick.known)';
 comment on column newcomer.seq is 'The first job that was seen: its cursor starts before it';
 
 create table if not exists mark (
@@ -204,8 +211,8 @@ create table if not exists mark (
     mark  bigint not null,
     older bigint[] not null
 );
-comment on table mark is 'Where the living leases are: number mark and above, and the older ones listed; the newest '
-    'row counts';
+comment on table mark is 'Where the living leases are: those with number mark or above, and the older ones in the '
+    'list; the newest row counts';
 
 create table if not exists scheduler (
     term   bigint generated by default as identity primary key,
@@ -214,10 +221,10 @@ create table if not exists scheduler (
 );
 insert into scheduler (term, holder, until) values (0, 'lock', '-infinity'), (-1, 'fold', '-infinity')
 on conflict do nothing;
-comment on table scheduler is 'Row 0 is the lock that every maker of free leases takes, row -1 that of who folds the '
-    'counters; the newest row names the active scheduler';
+comment on table scheduler is 'Row 0 is the lock for everybody who makes free leases; row -1 is the lock for the '
+    'session that folds the counters. The newest row names the active scheduler';
 
--- The first rows name their numbers: with wal_level minimal a sequence that is used in the transaction that makes it
+-- The first rows name their numbers: with wal_level minimal, a sequence that is used in the transaction that creates it
 -- would give the same 32 numbers again after a crash.
 insert into fold (fold, snapshot, xid, keep) overriding system value
 select 1, pg_current_snapshot(), pg_current_xact_id(), true where not exists (select from fold);

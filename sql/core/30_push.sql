@@ -1,5 +1,6 @@
--- Pushing: the triggers that count, and the functions push, push_text, push_bytes and push_many. A plain INSERT
--- into queue does the same; the functions add an answer for duplicates, delays by the server's clock, size limits.
+-- Pushing: the triggers that count jobs, and the functions push, push_text, push_bytes and push_many. A plain INSERT
+-- into queue does the same. The functions add three things: the id of the job that a duplicate meets, delays by the
+-- server's clock, and limits of size.
 
 create or replace function uuid_v7() returns uuid language sql volatile as -- no SET: so it can be inlined
 $$ select pg_catalog.concat('0',
@@ -13,11 +14,13 @@ $$ select pg_catalog.concat('0',
         operator(pg_catalog.&) 4611686018427387903 operator(pg_catalog.|) -9223372036854775808))::pg_catalog.uuid $$;
 comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, then random bits; the default of queue.id';
 
--- Triggers of queue. Whatever is text in the catalog (CHECK constraints, WHEN of triggers) is parsed anew by every
--- statement that touches the table, and a plan pays for each column and function call it names. So queue has no CHECK:
--- the statement trigger, which sees the rows anyway, refuses what may not be, and its straight path (one job, ready at
--- once, nothing rare) is one small INSERT. No SET search_path either, but names made whole when it is installed: the
--- trigger is SECURITY DEFINER, and nothing in it may be found by the path of whoever pushes.
+-- Triggers of queue. Every statement that touches the table parses anew what the catalog keeps as text (CHECK
+-- constraints, WHEN of triggers), and a plan pays for each column and function call in it. So queue has no CHECK. The
+-- statement trigger sees the rows anyway: it rejects invalid rows, and its fast path (one job, ready at once, no rare
+-- column) is one small INSERT.
+-- The trigger is SECURITY DEFINER, so the search_path of the pusher must not decide what runs in it. SET search_path
+-- would cost time at each call: instead the text below names every object with its schema, which is filled in at the
+-- installation.
 
 create or replace function job_fault(queue text, kind text, priority int, two_payloads boolean, max_tries int,
     lease_timeout interval,
@@ -40,19 +43,19 @@ language sql immutable set search_path from current as $$
         when length(unique_key) > 1000
             or length(concurrency_key) > 1000 then 'a unique key or concurrency key has 1000 characters at most' end
 $$;
-comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is
-    'Why there may be no such job; NULL = it may be';
+comment on function job_fault(text, text, int, boolean, int, interval, interval, text, text) is 'Why a job with these '
+    'values is invalid; NULL = it is valid';
 
--- A schedule with `unique` pushes under its own key; who could push that key first would keep it from running.
--- cron_push() writes the run's row before it pushes, without a job or an error, in the same transaction: nothing else
--- looks like that.
+-- Only a schedule may push a key that begins with "cron:". A schedule with `unique` pushes under its own key, so
+-- whoever pushed that key first would keep the schedule from running. cron_push() inserts the row of the run before it
+-- pushes, in the same transaction, without a job and without an error: only such a row allows the key.
 create or replace function cron_key_fault(unique_key text) returns text
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
     named text := substr(unique_key, 6);
 begin
     if exists (select from schedule s
-               cross join lateral ( -- OFFSET 0: a join would read the dead rows of earlier runs, too
+               cross join lateral ( -- OFFSET 0: a join would also read the dead rows of earlier runs
                    select r.due from cron_run r
                    where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
                      and r.job is null and r.error is null and not r.pushed offset 0) r
@@ -63,7 +66,7 @@ begin
     return 'a unique key that begins with "cron:" is for the jobs of schedules';
 end $$;
 comment on function cron_key_fault(text) is 'Why a job may not have this unique key, which begins with "cron:"; NULL = '
-    'a schedule pushes it just now';
+    'a schedule pushes the key in this transaction';
 
 do $do$ begin execute format($make$
 create or replace function queue_pushed() returns trigger
@@ -71,7 +74,8 @@ language plpgsql security definer as $body$
 declare
     fault pg_catalog.text;
 begin
-    -- somebody waits for work; quiet: this transaction is to be prepared, which none may be that has notified
+    -- If the lock is taken, a worker waits for a push: notify it. quiet: the transaction is to be prepared, and PREPARE
+    -- TRANSACTION refuses a transaction that has notified.
     if coalesce(pg_catalog.current_setting('queuetop.quiet', true), '') operator(pg_catalog.<>) 'on'
        and not pg_catalog.pg_try_advisory_xact_lock_shared(%2$s, tg_relid::int) then
         perform pg_catalog.pg_notify(pg_catalog.concat('queuetop_', tg_relid), '');
@@ -125,8 +129,8 @@ begin
     return null;
 end $body$
 $make$, current_schema(), slot_class()); end $do$;
-comment on function queue_pushed() is 'Statement trigger of queue: refuses what is no job, writes what an INSERT added '
-    'to delta, wakes who waits';
+comment on function queue_pushed() is 'Statement trigger of queue: rejects invalid jobs, writes the counts of an '
+    'INSERT to delta, notifies a waiting worker';
 
 create or replace function queue_special() returns trigger
 language plpgsql set search_path from current as $$
@@ -140,8 +144,8 @@ begin
     end if;
     return new;
 end $$;
-comment on function queue_special() is 'Row trigger of queue: a job for later is scheduled, one with a concurrency key '
-    'blocked, not ready';
+comment on function queue_special() is 'Row trigger of queue: a job with a later run_after becomes scheduled, one with '
+    'a concurrency key becomes blocked';
 
 create or replace function queue_changed() returns trigger
 language plpgsql set search_path from current as $$
@@ -155,7 +159,8 @@ begin
     end if;
     return new;
 end $$;
-comment on function queue_changed() is 'Row trigger of queue: what a push may not say, no change may make of it';
+comment on function queue_changed() is 'Row trigger of queue: an UPDATE may not set a queue, kind, priority or payload '
+    'that a push may not set';
 
 do $$
 begin
@@ -182,7 +187,7 @@ begin
             using errcode = 'QT004', hint = 'table setting, payload_limit';
     end if;
 end $$;
-comment on function check_size(bigint) is 'Raises QT004 where a payload is larger than the setting payload_limit';
+comment on function check_size(bigint) is 'Raises QT004 if a payload is larger than the setting payload_limit';
 
 create or replace function push_twin(id uuid, queue text, unique_key text, again boolean) returns uuid
 language sql stable set search_path from current as $$
@@ -192,8 +197,8 @@ language sql stable set search_path from current as $$
            and q.state <> 'failed'),
         case when again then (select h.id from history_of(array[push_twin.id]) h limit 1) end)
 $$;
-comment on function push_twin(uuid, text, text, boolean) is 'The job that stands in the way of a push: same id, or '
-    'same unique key unfinished';
+comment on function push_twin(uuid, text, text, boolean) is 'The job that a push conflicts with: it has the same id, '
+    'or it is unfinished and has the same unique key. again: also a finished job with this id';
 
 create or replace function push_withdraw(ids uuid[], before boolean default false) returns void
 language sql set search_path from current as $$
@@ -203,11 +208,12 @@ language sql set search_path from current as $$
            -count(*) filter (where state = 'blocked'), case when before then 0 else -count(*) end
     from withdrawn group by queue, priority
 $$;
-comment on function push_withdraw(uuid[], boolean) is 'Takes back jobs that this very transaction pushed and that '
-    'turned out to be finished already; before = that an earlier one pushed: their push stays counted, for it was in '
-    'another minute';
+comment on function push_withdraw(uuid[], boolean) is 'Deletes jobs that were pushed and are not wanted: this '
+    'transaction pushed them although they had finished already. before: an earlier transaction pushed them, so they '
+    'stay counted as pushed, in the minute of that push';
 
--- Whatever the planner believes, an id is looked for in history by its index: without statistics it would read it all.
+-- An id is looked up in history by its index, whatever the planner estimates: without statistics it would read all of
+-- history.
 create or replace function push_row(job queue, again boolean, out id uuid, out pushed boolean)
 language plpgsql set search_path from current set enable_seqscan = off set enable_indexscan = on
     set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
@@ -233,8 +239,8 @@ begin
         raise 'cannot push: other sessions keep pushing and finishing the same job' using errcode = '40001';
     end if;
 end $$;
-comment on function push_row(queue, boolean) is 'One INSERT of a job, or the id of its twin; a twin that finishes '
-    'meanwhile means another round';
+comment on function push_row(queue, boolean) is 'Inserts one job, or returns the id of the job that it conflicts with '
+    '(push_twin). If that job finishes meanwhile, it tries again, up to 10 times';
 
 create or replace function job_check(queue text, priority int, max_tries int, unique_key text, concurrency_key text)
 returns void
@@ -248,8 +254,8 @@ begin
             constraint = 'queue_valid';
     end if;
 end $$;
-comment on function job_check(text, int, int, text, text) is 'Raises for what the columns of queue could not hold: '
-    'asked before the INSERT, as the trigger sees only what fits';
+comment on function job_check(text, int, int, text, text) is 'Raises if the columns of queue can''t hold these values. '
+    'It is called before the INSERT, because the trigger sees only values that fit the columns';
 
 create or replace function later(delay interval) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -260,7 +266,8 @@ begin
     end if;
     return now() + delay;
 end $$;
-comment on function later(interval) is 'The time that a delay means; raises for one that no calendar holds';
+comment on function later(interval) is 'The time that lies this delay ahead; raises if the delay is longer than 100 '
+    'years';
 
 create or replace function push_special(queue text, payload json, kind text, priority int, run_after timestamptz,
     unique_key text,
@@ -303,10 +310,10 @@ begin
 end $$;
 comment on function push_special(text, json, text, int, timestamptz, text, int, interval, interval, uuid, timestamptz,
     text) is
-    'push() of a job that is large or has something rare about it';
+    'push() of a job that is large or sets a rarely used column';
 
 
-do $do$ begin execute format($make$ -- names in full instead of SET search_path, as in queue_pushed()
+do $do$ begin execute format($make$ -- names with their schema instead of SET search_path, as in queue_pushed()
 create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
     run_after timestamptz default null, delay interval default null, unique_key text default null,
     max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
@@ -315,25 +322,26 @@ create or replace function push(queue text, payload json default null, kind text
 language plpgsql security definer as $body$
 #variable_conflict use_column
 begin
-    if $5 is null and $6 is null and $7 is null and $8 is null and $9 is null and $10 is null and $11 is null
-       and $12 is null
-       and $13 is null and (pg_catalog.octet_length($2::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false
-       and pg_catalog.octet_length($1) operator(pg_catalog.<=) 200
-       and ($4 operator(pg_catalog.>=) 0 and $4 operator(pg_catalog.<=) 9) is not false then
-        insert into %1$I.queue as q (queue, kind, priority, payload) values ($1, coalesce($3, ''), coalesce($4, 5), $2)
+    if run_after is null and delay is null and unique_key is null and max_tries is null and run_timeout is null
+       and lease_timeout is null and id is null and expires_at is null and concurrency_key is null
+       and (pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false
+       and pg_catalog.octet_length(queue) operator(pg_catalog.<=) 200
+       and (priority operator(pg_catalog.>=) 0 and priority operator(pg_catalog.<=) 9) is not false then
+        insert into %1$I.queue as q (queue, kind, priority, payload)
+        values (push.queue, coalesce(kind, ''), coalesce(priority, 5), payload)
         returning q.id into push.id;
         pushed := true;
     else
         select r.id, r.pushed into push.id, push.pushed
-        from %1$I.push_special($1, $2, $3, $4, coalesce($5, %1$I.later($6)), $7, $8, $9,
-                               $10, $11, $12, $13) r;
+        from %1$I.push_special(queue, payload, kind, priority, coalesce(run_after, %1$I.later(delay)), unique_key,
+                               max_tries, run_timeout, lease_timeout, id, expires_at, concurrency_key) r;
     end if;
 end $body$
 $make$, current_schema()); end $do$;
-comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid,
-    timestamptz, text) is
-    'Adds a job with a JSON payload. Answers its id; pushed is false where a job of the same id or an unfinished one '
-    'of the same unique key was there: then its id';
+comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz,
+    text) is
+    'Adds a job with a JSON payload and returns its id. If there is a job with the same id, or an unfinished one with '
+    'the same unique key, pushed is false and id is the id of that job';
 
 create or replace function push_bytes(queue text, body bytea, payload_type text default 'application/octet-stream',
     kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
@@ -379,149 +387,161 @@ language sql security definer set search_path from current as $$
 $$;
 comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid,
     timestamptz, text) is
-    'push() for text that is not JSON; stored as its UTF-8 bytes. A name of its own, because a plain literal would '
-    'pick text over json in silence';
+    'push() for text that is not JSON; stored as its UTF-8 bytes. It has a name of its own: with one name for both, a '
+    'plain literal would be taken for text instead of json without a warning';
 
-create or replace function push_rows(ids uuid[], queues text[], kinds text[], priorities int[],
-    run_afters timestamptz[], delays interval[],
-    unique_keys text[], max_tries int[], run_timeouts interval[], lease_timeouts interval[], payloads text[],
-    bodies bytea[], types text[],
-    expires_ats timestamptz[], expires_ins interval[], concurrency_keys text[]) returns void
-language sql set search_path from current as $$
-    with given as materialized (
-        select nextval('job_seq') as seq, g.*
-        from unnest(ids, queues, kinds, priorities, run_afters, delays, unique_keys, max_tries, run_timeouts,
-                    lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
-             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload,
-                body, type, expires_at,
-                expires_in, concurrency_key)
-    )
-    insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key, max_tries,
-                       run_timeout, lease_timeout,
-                       expires_at, concurrency_key)
-    select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
-           coalesce(run_after, now() + delay), unique_key,
-           tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-    from given order by id
+create or replace function rows_of(given job_arrays)
+returns table (id uuid, queue text, kind text, priority int, payload text, body bytea, type text,
+               run_after timestamptz, delay interval, expires_at timestamptz, expires_in interval, unique_key text,
+               concurrency_key text, tries int, run_timeout interval, lease_timeout interval)
+language sql stable as $$
+    select * from unnest(given.ids, given.queues, given.kinds, given.priorities, given.payloads, given.bodies,
+                         given.types, given.run_afters, given.delays, given.expires_ats, given.expires_ins,
+                         given.unique_keys, given.concurrency_keys, given.max_tries, given.run_timeouts,
+                         given.lease_timeouts)
 $$;
-comment on function push_rows is 'Jobs that stand in nobody''s way: one INSERT of them all. Numbers in the order '
-    'given; inserted in that of their ids, as push_many does it, so that two calls with the same ids do not deadlock';
+comment on function rows_of(job_arrays) is 'One row a job, in the order given. No SET, so that it is inlined';
 
-create or replace function many_check(ids uuid[], queues text[], priorities int[], max_tries int[], unique_keys text[],
-    concurrency_keys text[], delays interval[], expires_ins interval[]) returns void
-language plpgsql stable set search_path from current as $$
+create or replace function push_rows(given job_arrays) returns void
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    with numbered as materialized (
+        select nextval('job_seq') as seq, g.* from rows_of(given) g
+    )
+    insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, expires_at, unique_key,
+                       concurrency_key, max_tries, run_timeout, lease_timeout)
+    select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
+           coalesce(run_after, now() + delay), coalesce(expires_at, now() + expires_in), unique_key, concurrency_key,
+           tries, run_timeout, lease_timeout
+    from numbered order by id;
+end $$;
+comment on function push_rows(job_arrays) is 'Inserts jobs that conflict with none, in one INSERT. The numbers (seq) '
+    'follow the order of the call. The rows are inserted in the order of their ids, as in push_new, so that two calls '
+    'with the same ids do not deadlock';
+
+create or replace function push_new(given job_arrays, again boolean, out seqs bigint[], out made bigint[],
+    out old uuid[])
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    made_ids uuid[];
+begin
+    -- The rows are inserted in the order of the keys, and of the ids if there is no key, so that two calls with the
+    -- same keys or ids do not deadlock. If several jobs have one key or one id, the first is inserted.
+    with numbered as materialized (
+        select nextval('job_seq') as seq, g.* from rows_of(given) g
+    ), inserted as (
+        insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, expires_at,
+                           unique_key, concurrency_key, max_tries, run_timeout, lease_timeout)
+        select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
+               coalesce(run_after, now() + delay), coalesce(expires_at, now() + expires_in), unique_key,
+               concurrency_key, tries, run_timeout, lease_timeout
+        from (select n.*, row_number() over (partition by n.id order by n.seq) as nth from numbered n) f where nth = 1
+        order by queue, unique_key, case when unique_key is null then id end, seq
+        on conflict do nothing returning id, seq)
+    select (select array_agg(seq order by seq) from numbered), coalesce(array_agg(seq order by seq), '{}'),
+           array_agg(id)
+    from inserted into seqs, made, made_ids;
+    old := '{}';
+    if again then
+        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h;
+        perform push_withdraw(old) where old <> '{}';
+    end if;
+end $$;
+comment on function push_new(job_arrays, boolean) is 'Inserts those of the jobs that conflict with none. seqs: the '
+    'number of each job in the order of the call; made: the numbers that were inserted; old: ids of jobs that had '
+    'finished already, which are deleted again (looked for only if again is true)';
+
+create or replace function job_of(given job_arrays, i int) returns queue
+language plpgsql stable as $$
+declare
+    job queue;
+begin
+    job.id := given.ids[i];
+    job.queue := given.queues[i];
+    job.kind := given.kinds[i];
+    job.priority := given.priorities[i];
+    job.payload := given.payloads[i]::json;
+    job.body := given.bodies[i];
+    job.payload_type := given.types[i];
+    job.run_after := coalesce(given.run_afters[i], now() + given.delays[i]);
+    job.expires_at := coalesce(given.expires_ats[i], now() + given.expires_ins[i]);
+    job.unique_key := given.unique_keys[i];
+    job.concurrency_key := given.concurrency_keys[i];
+    job.max_tries := given.max_tries[i];
+    job.run_timeout := given.run_timeouts[i];
+    job.lease_timeout := given.lease_timeouts[i];
+    return job;
+end $$;
+comment on function job_of(job_arrays, int) is 'The i-th of these jobs as a row of queue, for push_row()';
+
+create or replace function many_check(given job_arrays) returns void
+language plpgsql stable as $$
 begin
     perform job_check(g.queue, g.priority, g.tries, g.unique_key, g.concurrency_key)
-    from unnest(ids, queues, priorities, many_check.max_tries, unique_keys, concurrency_keys)
+    from unnest(given.ids, given.queues, given.priorities, given.max_tries, given.unique_keys, given.concurrency_keys)
          g (id, queue, priority, tries, unique_key, concurrency_key);
-    perform later(d) from unnest(delays) d;
-    perform later(d) from unnest(expires_ins) d;
+    perform later(d) from unnest(given.delays) d;
+    perform later(d) from unnest(given.expires_ins) d;
 end $$;
-comment on function many_check is 'job_check and later for many';
+comment on function many_check(job_arrays) is 'job_check() and later() for many jobs';
 
 create or replace function push_many(ids uuid[], queues text[], kinds text[] default null,
-    priorities int[] default null,
-    run_afters timestamptz[] default null, delays interval[] default null, unique_keys text[] default null,
-    max_tries int[] default null, run_timeouts interval[] default null, lease_timeouts interval[] default null,
-    payloads text[] default null, bodies bytea[] default null, types text[] default null, again boolean default false,
-    expires_ats timestamptz[] default null, expires_ins interval[] default null, concurrency_keys text[] default null)
+    priorities int[] default null, run_afters timestamptz[] default null, delays interval[] default null,
+    unique_keys text[] default null, max_tries int[] default null, run_timeouts interval[] default null,
+    lease_timeouts interval[] default null, payloads text[] default null, bodies bytea[] default null,
+    types text[] default null, again boolean default false, expires_ats timestamptz[] default null,
+    expires_ins interval[] default null, concurrency_keys text[] default null)
 returns table (n int, id uuid, pushed boolean)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_indexscan = on
     set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
 #variable_conflict use_column
 declare
-    many    int := coalesce(cardinality(queues), 0);
-    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7())
-                            from generate_series(1, greatest(many, cardinality(ids))) i);
-    seqs    bigint[]; -- the number of each
-    made    bigint[]; -- those that were inserted
-    made_ids uuid[];
-    old     uuid[] := '{}'; -- finished already
-    is_made boolean;
-    job     queue;
-    i       int;
+    many    int := greatest(coalesce(cardinality(queues), 0), cardinality(ids));
+    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, many) i);
+    given   job_arrays := (new_ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,
+                           expires_ats, expires_ins, unique_keys, concurrency_keys, push_many.max_tries, run_timeouts,
+                           lease_timeouts);
+    fresh   record; -- the result of push_new()
 begin
     perform check_size(max(s)) from (select max(octet_length(x)) as s from unnest(payloads) x
                                      union all select max(octet_length(x)) from unnest(bodies) x) z;
     if not again and array_remove(unique_keys, null) = '{}' is not false then
         begin
-            perform push_rows(new_ids, queues, kinds, priorities, run_afters, delays, null, push_many.max_tries,
-                              run_timeouts, lease_timeouts,
-                              payloads, bodies, types, expires_ats, expires_ins, concurrency_keys);
+            perform push_rows(given);
             return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
             return;
         exception when unique_violation then
-            null; -- some id is there already: find out which
+            null; -- some id exists already: find out which
         when not_null_violation then
             raise 'no array has more elements than queues and ids, and each of these names a queue'
                 using errcode = '23514', schema = current_schema(), table = 'queue', constraint = 'queue_valid';
         when numeric_value_out_of_range or datetime_field_overflow or program_limit_exceeded then
-            perform many_check(new_ids, queues, priorities, push_many.max_tries, unique_keys, concurrency_keys, delays,
-                               expires_ins);
+            perform many_check(given);
             raise;
         end;
     end if;
-    perform many_check(new_ids, queues, priorities, push_many.max_tries, unique_keys, concurrency_keys, delays,
-                       expires_ins);
-    -- Numbers in the order given. Inserted in the order of the keys, and of the ids where there is no key, so that two
-    -- calls with the same do not deadlock. Of several with one key or one id the first wins.
-    with given as materialized (
-        select nextval('job_seq') as seq, g.*
-        from unnest(new_ids, queues, kinds, priorities, run_afters, delays, unique_keys, push_many.max_tries,
-                    run_timeouts,
-                    lease_timeouts, payloads, bodies, types, expires_ats, expires_ins, concurrency_keys)
-             g (id, queue, kind, priority, run_after, delay, unique_key, tries, run_timeout, lease_timeout, payload,
-                body, type, expires_at,
-                expires_in, concurrency_key)
-    ), ins as (
-        insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, unique_key,
-                           max_tries,
-                           run_timeout, lease_timeout, expires_at, concurrency_key)
-        select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
-               coalesce(run_after, now() + delay), unique_key,
-               tries, run_timeout, lease_timeout, coalesce(expires_at, now() + expires_in), concurrency_key
-        from (select g.*, row_number() over (partition by g.id order by g.seq) as nth from given g) f where nth = 1
-        order by queue, unique_key, case when unique_key is null then id end, seq
-        on conflict do nothing returning id, seq)
-    select (select array_agg(seq order by seq) from given), coalesce(array_agg(seq order by seq), '{}'), array_agg(id)
-    from ins
-    into seqs, made, made_ids;
-    if again then
-        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h;
-        perform push_withdraw(old) where old <> '{}';
-    end if;
-    if cardinality(made) = cardinality(new_ids) and old = '{}' then
+    perform many_check(given);
+    fresh := push_new(given, again);
+    if cardinality(fresh.made) = many and fresh.old = '{}' then
         return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
         return;
     end if;
-    for i in 1 .. coalesce(cardinality(new_ids), 0) loop
-        push_many.n := i;
-        push_many.id := new_ids[i];
-        is_made := coalesce(made[width_bucket(seqs[i], made)] = seqs[i], false);
-        push_many.pushed := is_made and not new_ids[i] = any(old);
-        if not pushed and not new_ids[i] = any(old) then
-            push_many.id := push_twin(new_ids[i], queues[i], unique_keys[i], again);
+    for i in 1 .. many loop
+        n := i;
+        id := new_ids[i];
+        pushed := coalesce(fresh.made[width_bucket(fresh.seqs[i], fresh.made)] = fresh.seqs[i], false)
+                  and id <> all(fresh.old);
+        if not pushed and id <> all(fresh.old) then
+            id := push_twin(new_ids[i], queues[i], unique_keys[i], again);
         end if;
-        if push_many.id is null then -- its twin finished meanwhile
-            job.id := new_ids[i];
-            job.queue := queues[i];
-            job.kind := kinds[i];
-            job.priority := priorities[i];
-            job.payload := payloads[i]::json;
-            job.body := bodies[i];
-            job.payload_type := types[i];
-            job.run_after := coalesce(run_afters[i], now() + delays[i]);
-            job.unique_key := unique_keys[i];
-            job.concurrency_key := concurrency_keys[i];
-            job.expires_at := coalesce(expires_ats[i], now() + expires_ins[i]);
-            job.max_tries := max_tries[i];
-            job.run_timeout := run_timeouts[i];
-            job.lease_timeout := lease_timeouts[i];
-            select r.id, r.pushed into push_many.id, push_many.pushed from push_row(job, again) r;
+        if id is null then -- the job that it conflicted with has finished meanwhile
+            select r.id, r.pushed into push_many.id, push_many.pushed from push_row(job_of(given, i), again) r;
         end if;
         return next;
     end loop;
 end $$;
-comment on function push_many is 'Many pushes in one statement, arrays in parallel, all but queues may be NULL. again '
-    '= look among finished jobs too: for a push that is sent a second time after a lost answer, or ids of the '
-    'caller''s own';
+comment on function push_many is 'Pushes many jobs in one statement; arrays in parallel, all but queues may be NULL. '
+    'again: also looks for the ids among finished jobs. Set it for a push that is sent a second time after a lost '
+    'answer, and for ids that the caller chooses';

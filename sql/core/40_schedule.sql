@@ -1,5 +1,5 @@
 -- The parts of the scheduler's step. `queuetop schedule` calls schedule(holder) again and again; a claim that finds
--- nothing calls it once, if no scheduler lives. Everything here runs under the lock of scheduler row 0.
+-- nothing calls it once, if no scheduler lives. Everything in this file runs under the lock of scheduler row 0.
 
 create or replace function scheduler_lock(wait boolean) returns boolean
 language plpgsql set search_path from current as $$
@@ -16,25 +16,44 @@ begin
     perform from scheduler where term = 0 for update skip locked;
     return found;
 end $$;
-comment on function scheduler_lock(boolean) is 'Takes the lock that every maker of free leases needs, until the end of '
-    'the transaction';
+comment on function scheduler_lock(boolean) is 'Takes the lock that everybody needs who makes free leases, until the '
+    'end of the transaction. wait false: returns false if another session has it';
 
 create or replace function still(until timestamptz) returns boolean
 language sql volatile as $$
     select until > pg_catalog.clock_timestamp() and until < pg_catalog.clock_timestamp() + interval '10 s'
 $$;
-comment on function still(timestamptz) is 'Whether a scheduler that promised to act until then (at most 3 s ahead) '
-    'still has its turn. A time more than 10 s ahead was written before the clock was set back, and does not count';
+comment on function still(timestamptz) is 'Whether a scheduler is still active that promised to act until this time '
+    '(at most 3 s ahead). A time more than 10 s ahead was written before the clock was set back, and does not count';
+
+create or replace function scheduler_wait() returns boolean
+language plpgsql set search_path from current set lock_timeout = '2 s' as $$
+begin
+    return not exists (select from scheduler s where s.term > 0 and still(s.until)) and scheduler_lock(true);
+exception when lock_not_available then
+    return false;
+end $$;
+comment on function scheduler_wait() is 'Waits up to 2 s for the lock where no scheduler has its turn. Steps of claims '
+    'hold it then. On a server short of processor time each of these is cancelled and the next claim begins another '
+    'step, so that a scheduler that only tried the lock would never get it';
+
+create or replace function scheduler_stay(holder text) returns void
+language sql set search_path from current as $$
+    update scheduler s set until = clock_timestamp() + interval '3 s'
+    where s.term > 0 and s.holder = scheduler_stay.holder
+$$;
+comment on function scheduler_stay(text) is 'After a long step: this scheduler keeps its turn, if it was its own';
 
 create or replace function scheduler_hold(holder text) returns text
 language plpgsql set search_path from current as $$
 declare
-    last scheduler;
+    helps boolean := scheduler_hold.holder like 'wake:%' or scheduler_hold.holder like 'claim:%';
+    last  scheduler;
 begin
     if (length(scheduler_hold.holder) between 1 and 300) is not true then
         raise 'the name of a scheduler has 1 to 300 characters, not %',
             coalesce(length(scheduler_hold.holder), 0) using errcode = 'QT007';
-    elsif not scheduler_lock(false) then
+    elsif not scheduler_lock(false) and (helps or not scheduler_wait()) then
         return 'no';
     elsif scheduler_hold.holder like 'wake:%' then
         return 'once'; -- by an idle worker (48_wake), even if a scheduler lives
@@ -51,8 +70,9 @@ begin
     delete from scheduler where term = last.term and term > 0;
     return case when last.holder = scheduler_hold.holder and still(last.until) then 'held' else 'taken' end;
 end $$;
-comment on function scheduler_hold(text) is 'May this scheduler make a step? no: another one is active; once: a '
-    'step by a claim or an idle worker; held: it was active already; taken: it has just taken over, or slept';
+comment on function scheduler_hold(text) is 'Whether this scheduler may make a step. no: another one is active; once: '
+    'this step only, for a claim or an idle worker; held: it was active already; taken: it has just taken over, or it '
+    'slept';
 
 -- The living leases, found without reading the dead rows: all numbers from the mark on, and the older ones that the
 -- mark lists, each with the parts that were split off it (base + 1 to base + 99) and the leases that were put before
@@ -63,14 +83,15 @@ select w.* from work_queue w where w.lease >= (select mark from mark order by n 
 union all
 select w.* from unnest((select older from mark order by n desc limit 1)) o
 cross join lateral (select w.* from work_queue w where w.lease between o and o + 199 offset 0) w;
-comment on view live is 'All rows of work_queue, read without wading through dead ones';
+comment on view live is 'All rows of work_queue, read without the dead ones';
 
 create or replace function living() returns setof work_queue
 language sql stable set search_path from current set enable_seqscan = off set enable_indexscan = on
     set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
-$$ select * from live $$;
-comment on function living() is 'The view live for who reads it in a statement of its own: that can''t say which plans '
-    'it wants';
+$$ select * from live where lock_key is not null $$;
+comment on function living() is 'The leases of the view live that a node holds, for a statement outside of functions: '
+    'such a statement can''t switch off the plans that would read dead rows. Without the free leases, of which there '
+    'may be thousands';
 
 create or replace function mark_leases() returns void
 language sql set search_path from current as $$
@@ -90,12 +111,13 @@ language sql set search_path from current as $$
     insert into mark (mark, older) select mark, older from marked
     where (mark, older) is distinct from (select (o.mark, o.older) from mark o order by n desc limit 1)
 $$;
-comment on function mark_leases() is 'Moves the mark: dense leases are read as one range, stragglers one by one';
+comment on function mark_leases() is 'Moves the mark: leases that lie close together are read as one range, older '
+    'single ones one by one';
 
--- There is no sort, so the only plan is a scan of queue_due that begins at the given time. The index also holds the
--- jobs that were promoted, cancelled or put off: dead entries, which stay as long as somebody holds a snapshot. So
--- the scan is a short range: it begins where the last promotion ended, and ends two seconds ahead: steps and workers
--- look again after a second at the latest. See due_soon() for dead entries within that range.
+-- Sorts are switched off, so the only plan is a scan of queue_due that begins at the given time. The index also holds
+-- dead entries of jobs that were promoted, cancelled or put off; they stay as long as somebody holds a snapshot. So the
+-- scan is a short range: it begins where the last promotion ended, and ends two seconds ahead. That is far enough,
+-- because steps and workers look again after a second at the latest. due_soon() treats dead entries within that range.
 create or replace function next_due(after timestamptz, after_seq bigint, lowest timestamptz) returns timestamptz
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on set jit = off
@@ -110,8 +132,8 @@ begin
             order by q.run_after, q.seq limit 1);
 end $$;
 comment on function next_due(timestamptz, bigint, timestamptz) is 'The time of the first waiting job after this time '
-    'and number (tick.after), or from lowest on, if that is earlier (NULL: it is not). NULL = none is due within two '
-    'seconds';
+    'and number (tick.after), or from lowest on if that is earlier (lowest may be NULL). NULL = no job is due within '
+    'two seconds';
 
 create or replace function due_soon(inout new tick, lowest timestamptz, out due timestamptz, out passed boolean)
 language plpgsql set search_path from current as $$
@@ -120,18 +142,20 @@ declare
 begin
     due := next_due(new.after, new.after_seq, lowest);
     passed := (due <= now()) is not true and clock_timestamp() > began + interval '3 ms';
-    if passed then -- it took its time without finding any: the dead lay there
+    if passed then -- the scan was slow and found nothing: the range holds many dead entries
         new.after := now();
         new.after_seq := 9223372036854775807;
     end if;
 end $$;
-comment on function due_soon(tick, timestamptz) is 'next_due() for a step. passed: nothing is due, and many '
-    'dead entries were read to find that out, so the next looks begin behind them';
+comment on function due_soon(tick, timestamptz) is 'next_due() for a step. passed: nothing is due, but the scan read '
+    'many dead entries to find that out, so the next scans begin behind them';
 
 create or replace function promote(t tick, lowest timestamptz, out n int, out upto timestamptz, out upto_seq bigint,
     out queues text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_sort = off set enable_indexscan = on set enable_indexonlyscan = on set jit = off
+    -- otherwise each new number would be compared with all jobs of the step
+    set enable_nestloop = off set enable_hashjoin = on
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
@@ -147,7 +171,7 @@ begin
         where q.id = any(array(select id from due)) and q.state::text in ('scheduled', 'retry')
           and q.run_after <= now()
         order by q.run_after, q.seq for update of q skip locked
-    ), numbered as materialized ( -- numbers in the order of locked: an update joins in any order
+    ), numbered as materialized ( -- in the order of locked, because an UPDATE joins in any order
         select id, queue, priority, state, nextval('job_seq') as new_seq from locked
     ), promoted as (
         update queue q
@@ -156,7 +180,7 @@ begin
         from numbered s where q.id = any(array(select id from numbered)) and q.id = s.id
         returning s.queue, s.priority, s.state, q.seq, q.state as becomes
     ), counted as (
-        -- no min_seq: with this lock no job is late
+        -- no min_seq: under this lock no job is late
         insert into delta (queue, priority, ready, blocked, scheduled, retry)
         select queue, priority, count(*) filter (where becomes = 'ready'), count(*) filter (where becomes = 'blocked'),
                -count(*) filter (where state = 'scheduled'), -count(*) filter (where state = 'retry')
@@ -175,5 +199,5 @@ begin
     from (select) o left join (select run_after, seq from ends order by run_after, seq limit 1) e on true;
 end $$;
 comment on function promote(tick, timestamptz) is 'Makes due jobs ready (jobs with a concurrency key: blocked), in the '
-    'order of their time, up to 1000 a call. upto, upto_seq: everything due before upto has been promoted, and of what '
-    'is due at upto the jobs up to this number';
+    'order of their time, up to 1000 a call. upto, upto_seq: everything due before upto has been promoted, and of the '
+    'jobs due exactly at upto those up to this number';

@@ -1,11 +1,13 @@
--- Cutting: reading the deltas, and making leases of the jobs that wait. 43_schedule calls it.
+-- Cutting: the scheduler reads the deltas and makes leases of the jobs that wait. 43_schedule calls it.
 -- A late job is one that became visible after its queue had been cut beyond its seq: its transaction took a number
--- before others and committed after them. Its delta names the range of seqs, so only this range is looked at again.
--- If weights differ, measured chunks are made smaller: the same number of jobs for each unit of weight, or half of
--- the queue's share if that is more. With whole chunks all queues would get the same. The rule is off if some node
--- works only some queues: jobs that other nodes leave must not make its leases small.
+-- before others and committed after them. The delta of its push names a range of seqs; only this range is looked at
+-- again.
+-- If weights differ, measured chunks are made smaller: each queue gets the same number of jobs for each unit of weight,
+-- or half of the queue's share if that is more. With whole chunks all queues would get the same. The rule does not
+-- apply if some node works only some queues: free jobs of other queues, which that node does not take, would make its
+-- leases small.
 
--- The functions up to cut_shares() have no SET, so that they are inlined: they are text that several statements share.
+-- The functions up to cut_shares() have no SET, so that they are inlined into the statements that share their text.
 
 create or replace function deltas_since(seen pg_snapshot, own xid8) returns setof delta
 language sql stable as $$
@@ -14,8 +16,8 @@ language sql stable as $$
     select d.* from delta d
     where d.xid = any(array(select pg_snapshot_xip(seen)) || own) and d.xid < pg_snapshot_xmax(seen)
 $$;
-comment on function deltas_since(pg_snapshot, xid8) is 'The deltas that a snapshot did not see; own: the transaction '
-    'that took it. No SET, so that it is inlined';
+comment on function deltas_since(pg_snapshot, xid8) is 'The deltas that a snapshot did not see. own: the transaction '
+    'that took the snapshot; its deltas count, too. No SET, so that it is inlined';
 
 create or replace function lease_terms(config queue_config)
 returns table (max_tries smallint, history "char", lease_time interval, run_timeout interval)
@@ -23,8 +25,8 @@ language sql immutable parallel safe as $$
     select nullif(config.max_tries, 5), nullif(left(config.history, 1), 'f')::"char",
            nullif(config.lease_timeout, interval '60 s'), config.run_timeout
 $$;
-comment on function lease_terms(queue_config) is 'What a lease copies from the settings of its queue; NULL = the '
-    'default. No SET, so that it is inlined';
+comment on function lease_terms(queue_config) is 'The settings of a queue that its leases copy; NULL = the default. No '
+    'SET, so that it is inlined';
 
 create or replace function newest_cursor(queue text)
 returns table (seq bigint[], high bigint[], low bigint, chunk int, lowered boolean)
@@ -66,9 +68,9 @@ language sql stable as $$
         order by j.seq limit n + case when jobs_beyond.high[l.priority + 1] > l.at then leased else 0 end) j
     limit n + 10 * leased
 $$;
-comment on function jobs_beyond(text, bigint[], bigint[], int, int) is 'The next n jobs of a queue beyond its '
-    'cursor, the most urgent first. leased: how many jobs in leases may be among them, if the cursor was lowered; '
-    'otherwise 0. own: the job has timeouts of its own; over: its time is over. No SET, so that it is inlined';
+comment on function jobs_beyond(text, bigint[], bigint[], int, int) is 'The next n jobs of a queue beyond its cursor, '
+    'the most urgent first. leased: if the cursor was lowered, how many jobs in leases may be among them; otherwise 0. '
+    'own: the job has timeouts of its own; over: the job has expired. No SET, so that it is inlined';
 
 create or replace function jobs_between(queue text, priority smallint, low bigint, high bigint, most int)
 returns table (seq bigint, own boolean, lease_timeout interval)
@@ -88,12 +90,12 @@ language sql immutable parallel safe as $$
         else array(select greatest(seq[place], cuts[array_position(priorities, (place - 1)::smallint)])
                    from generate_series(1, 10) place order by place) end
 $$;
-comment on function advanced(bigint[], smallint[], bigint[]) is 'A cursor that moves up to these numbers in these '
-    'priorities. No SET, so that it is inlined';
+comment on function advanced(bigint[], smallint[], bigint[]) is 'A cursor after it has moved up to these numbers in '
+    'these priorities. No SET, so that it is inlined';
 
 create or replace function next_lease() returns setof bigint
 language sql stable as $$ select case when is_called then last_value + 200 else 200 end from lease_seq $$;
-comment on function next_lease() is 'The number of the next lease; the sequence does not move';
+comment on function next_lease() is 'The number of the next lease; does not advance the sequence';
 
 create or replace function cut_shares(t tick, only_queues text[])
 returns table (queue text, cut boolean, weight int, free int, low bigint, seq bigint[], high bigint[],
@@ -103,7 +105,7 @@ language sql stable as $$
     with standing as materialized (
         select w.queue, sum(cardinality(w.seqs))::int as free, min(w.lease) as low
         from work_queue w where w.lease >= t.free and w.lock_key is null group by w.queue
-    ), rule as materialized ( -- slots: of the largest living node; unit: jobs for each unit of weight
+    ), rule as materialized ( -- slots: those of the largest living node; unit: jobs for each unit of weight
         select z.slots, z.uneven, case when z.uneven then (
                    select min(least(r.chunk, z.slots)::real / c.weight)
                    from standing s join queue_config c on c.queue = s.queue
@@ -129,9 +131,10 @@ language sql stable as $$
         select coalesce(c.chunk, greatest(1, least(r.chunk, rule.slots, case when rule.uneven then
                                  greatest(f.fair / 2, rule.unit * c.weight) end))::int) as chunk) k
 $$;
-comment on function cut_shares(tick, text[]) is 'The shares of a cut: of each queue that is wanted or has free leases '
-    'its free jobs and its first free lease. cut: it may be cut now, need jobs in leases of chunk jobs, and where its '
-    'cursor stands. weight NULL: it is paused or has limits. No SET, so that it is inlined';
+comment on function cut_shares(tick, text[]) is 'For a cut: a row for each queue that is wanted or has free leases, '
+    'with its free jobs and its first free lease. cut: the queue may be cut now; need: how many jobs to cut, in leases '
+    'of chunk jobs; seq, high, lowered: its cursor. weight NULL: the queue is paused or has limits. No SET, so that it '
+    'is inlined';
 
 create or replace function read_deltas(t tick, out snapshot pg_snapshot, out n bigint, out woken text[],
     out lowest timestamptz, out new_queues text[], out new_priorities int[], out new_seqs bigint[],
@@ -166,15 +169,15 @@ begin
     into snapshot, n, woken, lowest, new_queues, new_priorities, new_seqs, late_queues, late_priorities, late_from,
          late_to;
 end $$;
-comment on function read_deltas(tick) is 'The deltas since the last step: unknown queues and priorities, late '
-    'commits, the earliest due time. One statement, so that snapshot says exactly what was seen';
+comment on function read_deltas(tick) is 'Reads the deltas since the last step: new queues and priorities, late jobs, '
+    'the earliest due time. It is one statement, so that snapshot names exactly the deltas that were read';
 
 create or replace function move_cursor(queues text[], priorities int[], lower bigint[], high bigint[]) returns void
 language sql set search_path from current as $$
     with lowest as (
         select queue, priority + 1 as place, min(low) as low, max(high) as high
         from unnest(queues, priorities, lower, high) v (queue, priority, low, high) group by 1, 2
-    ), moved as ( -- one row a queue: nothing may look at all the others for each
+    ), moved as ( -- one row a queue, so that no plan compares each row with all others
         select queue, array_agg(place) as places, array_agg(low) as lows, array_agg(high) as highs
         from lowest group by queue
     )
@@ -186,16 +189,16 @@ language sql set search_path from current as $$
            coalesce(c.low, 0), coalesce(c.chunk, 10)
     from moved m left join lateral newest_cursor(m.queue) c on true
 $$;
-comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that jobs behind them are '
-    'found again (those in leases are left out), and says up to where jobs may stand in leases. Under the scheduler '
-    'lock only';
+comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cursors, so that the jobs behind them '
+    'are found again (jobs in leases are left out), and records up to which number jobs may be in leases. Only under '
+    'the scheduler lock';
 
--- Free leases are claimed in the order of their numbers. If more of them wait than a tenth of a second of work, two
--- kinds of jobs don't wait at the end: the first job of a queue that was idle, and jobs more urgent than what is free
--- of their own queue. Each gets a lease of its own. Its number is before the first free lease (one of the 50 before
--- it), or before the first free lease of the same queue that is less urgent (one of the 50 before those). A queue is
--- idle if nothing of it runs either, so a queue that pushes all the time can't stay in front. Two leases may get the
--- same number one after the other: their versions differ.
+-- Free leases are claimed in the order of their numbers. If the free leases hold more than a tenth of a second of work,
+-- two kinds of jobs are not put at the end: the first job of a queue that was idle, and jobs that are more urgent than
+-- the free jobs of their own queue. Each of them gets a lease of its own, with one of the 50 numbers before another
+-- lease: before the first free lease of all, or before the first free lease of the same queue that is less urgent. A
+-- queue is idle only if none of its jobs runs either, so a queue that pushes all the time can't stay in front. Two
+-- leases may get the same number one after the other: their versions differ.
 create or replace function front_jobs(t tick, woken text[])
 returns table (queue text, idle boolean, seq bigint[], high bigint[], low bigint, chunk int, max_tries smallint,
     history "char", lease_time interval, run_timeout interval, priority smallint, job bigint, before bigint)
@@ -209,7 +212,7 @@ language sql stable as $$
         from (select distinct unnest(woken) as queue) n join queue_config c on c.queue = n.queue
         cross join lateral newest_cursor(c.queue) r cross join lateral lease_terms(c) l
         where c.paused_at is null and c.max_running is null and c.rate is null
-          and not r.lowered -- such a queue is cut_hard()'s
+          and not r.lowered -- cut_hard() cuts a queue whose cursor was lowered
     )
     select c.queue, c.idle, c.seq, c.high, c.low, c.chunk, c.max_tries, c.history,
            coalesce(j.lease_timeout, c.lease_time), c.run_timeout, j.priority, j.job, j.before
@@ -225,8 +228,8 @@ language sql stable as $$
         order by l.priority, j.seq limit case when c.idle then 1 else 50 end) j
     where j.before is not null
 $$;
-comment on function front_jobs(tick, text[]) is 'For cut_front(): the jobs of these queues that don''t wait at the '
-    'end, and the free lease that each comes before. No SET, so that it is inlined';
+comment on function front_jobs(tick, text[]) is 'For cut_front(): those jobs of these queues that get a lease in '
+    'front, and the free lease that each comes before. No SET, so that it is inlined';
 
 create or replace function cut_front(inout t tick, woken text[], out jobs int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_mergejoin = off set jit = off
@@ -241,7 +244,7 @@ begin
     end if;
     with job as materialized (
         select * from front_jobs(t, woken)
-    ), place as materialized ( -- behind those that have come before
+    ), place as materialized ( -- behind the leases that were put there before
         select j.*, b.low + row_number() over (partition by j.before, j.idle order by j.priority, j.job) as lease,
                b.high as most
         from job j
@@ -269,13 +272,14 @@ begin
     select count(*), min(made.lease) from made into jobs, first;
     if jobs > 0 then
         t.free := least(t.free, first);
-        insert into mark (mark, older) -- they are to be among the living
+        insert into mark (mark, older) -- so that the mark includes the new leases
         select first / 200 * 200, array(select o from unnest(m.older) o where o < first / 200 * 200)
         from (select * from mark order by n desc limit 1) m where m.mark > first;
     end if;
 end $$;
-comment on function cut_front(tick, text[]) is 'If many jobs are free, makes leases in front: for the first job of a '
-    'queue that was idle, and for jobs more urgent than what is free of their queue. Under the scheduler lock';
+comment on function cut_front(tick, text[]) is 'If many jobs are free, makes leases in front of others: for the first '
+    'job of a queue that was idle, and for jobs more urgent than the free jobs of their queue. Under the scheduler '
+    'lock';
 
 create or replace function easy_jobs(queue text, seq bigint[], need int)
 returns table (priority smallint, seqs bigint[], own boolean, before numeric, n int)
@@ -293,7 +297,7 @@ language sql stable as $$
     where z.n > 0 and z.before < need
 $$;
 comment on function easy_jobs(text, bigint[], int) is 'For cut(): the next jobs of a queue, a row for each priority, '
-    'the most urgent first. before: how many are more urgent; n: how many of seqs fit into need; own: some have '
+    'the most urgent first. before: how many jobs are more urgent; n: how many of seqs are within need; own: some have '
     'timeouts of their own. No SET, so that it is inlined';
 
 create or replace function cut(t tick, only_queues text[], whole boolean, late_queues text[], late_priorities int[],
@@ -353,9 +357,9 @@ begin
     free_jobs := free_before + jobs;
 end $$;
 comment on function cut(tick, text[], boolean, text[], int[], bigint[], bigint[]) is 'Cuts leases for these queues, '
-    'except those with limits. Each queue is filled up to its share of want, leases of different queues alternate, '
-    'urgent priorities come first, late jobs at once. whole: weights = of all queues that wait now; remaining = the '
-    'queues of these that may have more uncut jobs';
+    'except those with limits. Each queue is filled up to its share of want; leases of different queues alternate; '
+    'urgent priorities come first; late jobs are cut at once. whole: all queues that wait are cut, so weights is their '
+    'sum. remaining: the queues that may have more uncut jobs';
 
 create or replace function advance_cursor(queues text[], priorities smallint[], cuts bigint[], lows bigint[])
 returns void
@@ -372,7 +376,8 @@ begin
     cross join lateral advanced(r.high, l.priorities, l.cuts) h;
 end $$;
 comment on function advance_cursor(text[], smallint[], bigint[], bigint[]) is 'Moves the cursors of these queues and '
-    'priorities up to what was cut. lows: the first free lease of the queue. Under the scheduler lock only';
+    'priorities up to the last job that was cut. lows: the first free lease of the queue. Only under the scheduler '
+    'lock';
 
 create or replace function late_left(late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[])
 returns text[]
@@ -392,8 +397,8 @@ begin
     return behind.queues;
 end $$;
 comment on function late_left(text[], int[], bigint[], bigint[]) is 'For cut_hard(): lowers the cursors of queues '
-    'whose late jobs can''t be cut now, because the queue is paused or has limits, or the jobs are more than a step '
-    'takes. The next step comes for these queues';
+    'whose late jobs can''t be cut now, because the queue is paused or has limits, or because a step can''t take so '
+    'many jobs. So a later step finds them';
 
 create or replace function hard_jobs(queue text, seq bigint[], high bigint[], need int, leased bigint[],
     late_priorities int[], late_from bigint[], late_to bigint[])
@@ -417,17 +422,18 @@ language sql stable as $$
                     from jobs_beyond(hard_jobs.queue, hard_jobs.seq, high, need,
                                      case when high is null then 0 else coalesce(cardinality(leased), 0) end) j
                     where need > 0
-                    union all -- a take-over may have lowered the cursor: the jobs beyond it are among those above
+                    -- only up to the cursor: if a take-over has lowered it, the part above has the jobs beyond it
+                    union all
                     select distinct v.priority::smallint, j.seq, j.own, j.lease_timeout, true
                     from unnest(late_priorities, late_from, late_to) v (priority, low, high)
                     cross join lateral jobs_between(hard_jobs.queue, v.priority::smallint, v.low,
                                                     least(v.high, hard_jobs.seq[v.priority + 1]), 500) j) j) a) b) c
 $$;
 comment on function hard_jobs(text, bigint[], bigint[], int, bigint[], int[], bigint[], bigint[]) is 'For cut_hard(): '
-    'the jobs of a queue that a cut looks at. leased: those in leases, in order; high: NULL unless the cursor was '
-    'lowered. taken: it is cut now: late ones at once, on top of the share (need), the others in order as far as the '
-    'share goes; remains: it could have been cut; upto: up to where its priority is cut now, which is before the first '
-    'job that remains. No SET, so that it is inlined';
+    'the jobs of a queue that a cut looks at. leased: the jobs in leases, in order; high: NULL unless the cursor was '
+    'lowered. taken: the job is cut now: late jobs always, in addition to the share (need), other jobs in order up to '
+    'the share. remains: the job could have been cut, but was not; upto: up to which number its priority is cut now, '
+    'which is before the first job that remains. No SET, so that it is inlined';
 
 create or replace function late_ranges(late_queues text[], late_priorities int[], late_from bigint[], late_to bigint[])
 returns table (queue text, priorities int[], lows bigint[], highs bigint[])
@@ -435,8 +441,8 @@ language sql immutable parallel safe as $$
     select v.queue, array_agg(v.priority), array_agg(v.low), array_agg(v.high)
     from unnest(late_queues, late_priorities, late_from, late_to) v (queue, priority, low, high) group by v.queue
 $$;
-comment on function late_ranges(text[], int[], bigint[], bigint[]) is 'Where the late jobs are, a row for each queue: '
-    'nothing may look at the ranges of all queues for each. No SET, so that it is inlined';
+comment on function late_ranges(text[], int[], bigint[], bigint[]) is 'Where the late jobs are, one row for each '
+    'queue, so that no plan compares each queue with all ranges. No SET, so that it is inlined';
 
 create or replace function cut_hard(t tick, only_queues text[], late_queues text[], late_priorities int[],
     late_from bigint[], late_to bigint[],
@@ -447,7 +453,7 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 begin
     with share as materialized (
         select * from cut_shares(t, only_queues) where cut
-    ), leased as materialized ( -- jobs in leases, of queues in which a scan may meet them
+    ), leased as materialized ( -- jobs in leases, of queues where a scan may meet them
         select l.queue, array_agg(u.seq order by u.seq) as seqs from live l cross join unnest(l.seqs) u (seq)
         where l.queue = any(late_queues) or l.queue in (select s.queue from share s where s.lowered) group by l.queue
     ), late as materialized (
@@ -497,5 +503,5 @@ begin
         remaining := remaining || late_left(late_queues, late_priorities, late_from, late_to);
     end if;
 end $$;
-comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues where something is '
+comment on function cut_hard(tick, text[], text[], int[], bigint[], bigint[]) is 'cut() for queues with something '
     'unusual: late jobs, a lowered cursor, jobs with timeouts of their own. All figures are of these queues';

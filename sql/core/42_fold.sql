@@ -1,4 +1,5 @@
--- Summing deltas up into counters (a fold), deleting what was summed up, and the partitions of the next days.
+-- A fold sums deltas up into counters. This file also deletes the deltas that have been summed up, and begins a new
+-- count in another cluster.
 
 create or replace function fold_sum(last fold, keep boolean, out made bigint, out queues int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -35,7 +36,7 @@ begin
                coalesce(failed, 0), coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0),
                coalesce(retried, 0), coalesce(cancelled, 0), coalesce(lost, 0), coalesce(run_ms, 0),
                coalesce(blocked, 0), case when ready > 0 then (
-                   select least( -- the next that is uncut, and the first that is cut and free
+                   select least( -- the older of two jobs: the first that is uncut, and the first in a free lease
                        (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority
                         and j.state = 'ready' and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
                        (select j.changed from ( -- OFFSET 0: one lease first, then its first job
@@ -50,9 +51,9 @@ begin
         from sums s, head h)
     select h.fold, (select count(*) from (select from sums limit 2001) z) into made, queues from head h;
 end $$;
-comment on function fold_sum(fold, boolean) is 'The counters of the last fold and the deltas since, as a new fold. One '
-    'statement does it, so that the snapshot it stores is the one it read with; its own deltas are left for the next '
-    '(readers add them: fold.xid). made: NULL = there were no deltas; queues: 2001 = more than 2000';
+comment on function fold_sum(fold, boolean) is 'Makes a new fold: the counters of the last fold plus the deltas since. '
+    'It is one statement, so that the snapshot it stores is the one it read with. Its own deltas are left for the next '
+    'fold (readers add them: fold.xid). made: NULL = there were no deltas; queues: 2001 = more than 2000';
 
 create or replace function fold_now() returns boolean
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -67,17 +68,18 @@ declare
 begin
     select * into last from fold order by fold desc limit 1;
     select at into since from fold where keep order by fold desc limit 1;
-    -- each 10 s one is kept, and one if the clock was set back
+    -- one fold every 10 s is kept, and one after the clock was set back
     keep := (since > clock_timestamp() - interval '10 s' and since < clock_timestamp() + interval '1 s') is not true;
     select * into sums from fold_sum(last, keep);
     if sums.made is null then
         return false;
     end if;
-    if keep or sums.queues <= 2000 then -- with thousands of queues its time counts
+    if keep or sums.queues <= 2000 then -- with thousands of queues it is done only every 10 s, because it takes time
         perform measure_chunks(sums.made, keep);
     end if;
     begun := begun + interval '25 ms';
-    if begun < clock_timestamp() then -- ten thousand queues and priorities: not each half second
+    -- with ten thousand queues and priorities the next fold must not come after half a second
+    if begun < clock_timestamp() then
         update fold set ms = 25 + 1000 * extract(epoch from clock_timestamp() - begun) where fold = sums.made;
     end if;
     if keep then
@@ -88,8 +90,8 @@ begin
     end if;
     return true;
 end $$;
-comment on function fold_now() is 'Sums the deltas since the last fold into new counter rows; each 10 s, with the '
-    'groups of errors, and deletes what nobody needs any more. false = there were no deltas';
+comment on function fold_now() is 'Sums the deltas since the last fold up into new counter rows. Every 10 s it also '
+    'sums the groups of errors and deletes rows that nobody needs. false = there were no deltas';
 
 create or replace function must_fold(grace interval default '0') returns boolean
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -100,8 +102,8 @@ language sql stable set search_path from current set enable_seqscan = off set en
              or exists (select from delta where xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid)))
     from (select * from fold order by fold desc limit 1) f
 $$;
-comment on function must_fold(interval) is 'Whether the last fold is half a second old (or older, if folding takes its '
-    'time) and grace, and has not seen all deltas';
+comment on function must_fold(interval) is 'Whether it is time to fold: the last fold is older than half a second (or '
+    'than 20 times the time that it took) plus grace, and there are deltas that it has not seen';
 
 create or replace function try_fold() returns boolean
 language plpgsql set search_path from current as $$
@@ -112,23 +114,23 @@ exception when query_canceled or others then
     update fold set ms = 3000 where fold = (select f.fold from fold f order by f.fold desc limit 1);
     return false;
 end $$;
-comment on function try_fold() is 'fold_now(): if it fails, or takes so long that the client cancels it, what the '
-    'transaction did before is kept, and the next try comes in a minute';
+comment on function try_fold() is 'fold_now() that does not fail: if the fold raises an error, or is cancelled by the '
+    'client because it takes too long, only the fold is rolled back, and the next try comes in a minute';
 
 create or replace function fold_beside(grace interval default '0') returns boolean
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set enable_hashjoin = on as $$
 begin
-    if not must_fold(grace) or moved() then -- in another cluster the scheduler counts anew first
+    if not must_fold(grace) or moved() then -- in another cluster the scheduler first counts anew
         return false;
     end if;
     perform from scheduler where term = -1 for update skip locked;
-    return found and must_fold(grace) and try_fold(); -- asked again: another may just have done it
+    return found and must_fold(grace) and try_fold(); -- asked again: another session may have folded meanwhile
 end $$;
-comment on function fold_beside(interval) is 'Folds the counters if it is time to, outside the scheduler''s lock: no '
-    'lease waits for it, and one process at a time does it. The active scheduler calls it beside its steps; a step '
-    'does it itself only if nobody has for grace. false = it was not done';
+comment on function fold_beside(interval) is 'Folds the counters if it is time to, outside the scheduler''s lock, so '
+    'no lease waits for the fold; one session at a time does it. The active scheduler calls it beside its steps. A '
+    'step does it itself if nobody has done it for the time grace. false = not done';
 
 create or replace function fold_groups(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -163,8 +165,8 @@ begin
     from sums group by 1, 2, 4;
     delete from counter where fold = last.fold and error_key is not null;
 end $$;
-comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold; beyond 2000 groups the rest '
-    'is one group *';
+comment on function fold_groups(bigint) is 'Sums the groups of errors with each kept fold. Beyond the 2000 largest, '
+    'all groups are one group *';
 
 create or replace function measure_chunks(made bigint, shrink boolean) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -191,10 +193,10 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
         select array_agg(queue) as queues, array_agg(chunk) as chunks from changed having count(*) > 0)
     update fold set chunk_queues = l.queues, chunks = l.chunks from lists l where fold = made
 $$;
-comment on function measure_chunks(bigint, boolean) is 'A lease should be about a second of work: notes in the fold '
-    'what each queue''s chunk should be, from what was done since the last kept fold, 10 s at most; the 1000 busiest '
-    'that differ, the next step takes them over. Without shrink only those that are much too small: a backlog of '
-    'short jobs should not wait for that';
+comment on function measure_chunks(bigint, boolean) is 'Measures what the chunk of each queue should be, so that a '
+    'lease is about a second of work, from the jobs that were completed since the last kept fold (10 s at most). '
+    'Stores it in the fold for the 1000 busiest queues whose chunk differs; the next step takes it over. shrink false: '
+    'only chunks that are much too small, because a backlog of short jobs should not wait 10 s';
 
 create or replace function take_chunks(inout new tick)
 language plpgsql set search_path from current as $$
@@ -215,7 +217,7 @@ begin
     end if;
 end $$;
 comment on function take_chunks(tick) is 'For schedule(), once a second: cursors take over the chunks that the newest '
-    'fold has measured. Not in the fold itself: cursors change under the scheduler lock only';
+    'fold has measured. The fold can''t do it itself, because cursors change only under the scheduler lock';
 
 create or replace function sweep_deltas(since fold, upto fold) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -233,15 +235,15 @@ begin
           and pg_visible_in_snapshot(xid, upto.snapshot) and xid <> upto.xid;
     end if;
 end $$;
-comment on function sweep_deltas(fold, fold) is 'Deletes the deltas that this fold has summed up; what the one before '
-    'had seen is gone already';
+comment on function sweep_deltas(fold, fold) is 'Deletes the deltas that this fold has summed up. Those that the fold '
+    'before had seen are deleted already';
 
 create or replace function sweep(made bigint) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    last fold; -- this fold's readers start at made
+    last fold; -- the kept fold before made
     lo   bigint[];
     hi   bigint[];
     gone bigint;
@@ -257,7 +259,8 @@ begin
                   and f.fold >= coalesce(lo[5], 0) and f.fold < last.fold order by f.fold limit 100 loop
         delete from counter where fold = gone;
         delete from fold where fold = gone;
-        exit when clock_timestamp() > begun + interval '200 ms'; -- after a restore all of them are old
+        -- after a restore all of them are old: do not delete all at once
+        exit when clock_timestamp() > begun + interval '200 ms';
     end loop;
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
                 extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint,
@@ -266,7 +269,8 @@ begin
     delete from tick where tick >= lo[1] and tick < hi[1];
     delete from mark where n >= lo[3] and n < hi[3];
     delete from newcomer where n > coalesce(lo[6], 0) and n <= hi[6];
-    delete from cursor c where c.n + 0 = any(array( -- not a join, which might look through the dead for each
+    -- not a join, which might read through the dead rows for each number
+    delete from cursor c where c.n + 0 = any(array(
         select o.n
         from (select queue, max(n) as n from cursor where n + 0 > lo[2] and n + 0 <= hi[2] group by queue) w
         cross join lateral (select n from cursor o where o.queue = w.queue and o.n < w.n and o.n > lo[2]
@@ -277,25 +281,25 @@ begin
     delete from node where heartbeat < now() - setting_interval('node_keep')
         and not exists (select from live where live.lock_key = node.lock_key);
 end $$;
-comment on function sweep(bigint) is 'Deletes what no reader needs any more: summed deltas, folds between the kept '
-    'ones, old ticks, marks, cursors and newcomers';
+comment on function sweep(bigint) is 'Deletes rows that no reader needs any more: summed deltas, folds between the '
+    'kept ones, old ticks, marks, cursors and newcomers';
 
--- A schema that was restored into another cluster: transaction ids mean nothing there, so deltas, folds and ticks of
--- the old cluster can't be compared with those to come. recount() makes a fresh start at once, in a time that follows
--- queues and deltas, not jobs: the sums of the old fold and its deltas, by the old cluster's ids. That they equal the
--- jobs is then proven for one queue after the other (check_counts), each in one snapshot, without a lock that anybody
--- waits for. Row '' of table checked says since when; a queue that was checked earlier is still to be counted, and
--- readers are told (shortfalls()). All of it is kept in tables: a call that is cancelled, or another scheduler, goes on
--- with the rest.
+-- For a schema that was restored into another cluster. Transaction ids mean nothing there, so deltas, folds and ticks
+-- of the old cluster can't be compared with new ones. recount() makes a new start at once: it sums the old fold and its
+-- deltas, by the ids of the old cluster. That takes a time that grows with queues and deltas, not with jobs. Afterwards
+-- check_counts() compares one queue after the other with its jobs, each in one snapshot, without a lock that others
+-- wait for. The row for queue '' in table checked says since when; a queue that was checked before that time is still
+-- to be counted, and readers learn it from shortfalls(). All of it is kept in tables: after a cancelled call, the next
+-- call or another scheduler does the rest.
 create or replace function recount_sums(last fold, kept fold) returns bigint
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
     made bigint;
 begin
-    with gone as materialized ( -- all that this snapshot sees is summed up below, whatever its xid was
+    with gone as materialized ( -- all deltas that this snapshot sees are summed up below, whatever their xid was
         delete from delta returning *
-    ), unseen as ( -- by a fold; `at` tells what came here since, with lower ids
+    ), unseen as ( -- not seen by a fold; `at` shows which came in this cluster, with lower ids
         select g.* from gone g where g.error_key is null
         and (not pg_visible_in_snapshot(g.xid, last.snapshot) or g.xid = last.xid or g.at > last.at)
     ), head as (
@@ -330,8 +334,8 @@ begin
     select fold into made from head;
     return made;
 end $$;
-comment on function recount_sums(fold, fold) is 'For recount(): the counters of the last fold, the groups of errors of '
-    'the last kept one, and the deltas that these had not seen, as a fold of this cluster';
+comment on function recount_sums(fold, fold) is 'For recount(): makes a fold of this cluster from the counters of the '
+    'last fold, the groups of errors of the last kept fold, and the deltas that these had not seen';
 
 create or replace function recount() returns void
 language plpgsql set search_path from current as $$
@@ -356,9 +360,9 @@ begin
     insert into checked (queue, at) values ('', clock_timestamp()) on conflict (queue) do update set at = excluded.at;
     raise log 'queuetop: counters of schema % are counted anew: this is another cluster', current_schema();
     while coalesce(check_counts(20000), 0) = 10 and clock_timestamp() < now() + interval '300 ms' loop
-        null; -- where there is little, that is all of it
+        null; -- if there are few jobs, this call counts all of them
     end loop;
 end $$;
-comment on function recount() is 'Begins to make the counters anew, in another cluster: sums and a first tick at once, '
-    'then a count of every queue, in portions (check_counts). The scheduler looks at each queue from its first job on '
-    '(settle)';
+comment on function recount() is 'Begins to make the counters anew, in another cluster: makes sums and a first tick at '
+    'once; then every queue is counted, in portions (check_counts). The scheduler looks at each queue from its first '
+    'job on (settle)';

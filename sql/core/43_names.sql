@@ -1,6 +1,7 @@
--- Which queues a step looks at, if there may be a hundred thousand of them. A step looks at those in which something
--- has come up and at those that wait (tick.waiting, 500 at most). If more wait, it passes all names, some a step. So
--- a step costs what it does, and not how many queues there are. What does not fit in a step is put off, and kept.
+-- Which queues a step looks at. There may be a hundred thousand queues, and the cost of a step must follow what has
+-- changed and not the number of queues. So a step looks at the queues in which something has changed and at those that
+-- wait (tick.waiting, 500 at most). If more wait, the steps go through all names in turn, some names a step. What does
+-- not fit into one step is kept for the next.
 
 create or replace function pass_all(inout new tick)
 language plpgsql set search_path from current as $$
@@ -14,8 +15,8 @@ begin
     end if;
     new.more := true;
 end $$;
-comment on function pass_all(tick) is 'For schedule(): too many queues wait to be listed, so the next cuts pass all '
-    'names, some a step';
+comment on function pass_all(tick) is 'For schedule(): more queues wait than tick.waiting can list, so the next cuts '
+    'go through all names, some a step';
 
 create or replace function make_known(queues text[], priorities int[], seqs bigint[], room bigint, out made int,
     out known text[])
@@ -32,16 +33,18 @@ begin
     having count(*) > 0;
     known := array(select distinct c.queue from unnest(queues) v join queue_config c on c.queue = v);
 end $$;
-comment on function make_known(text[], int[], bigint[], bigint) is 'New queues and priorities: their rows and cursors, '
-    'which start before the first job seen. Names beyond room stay unknown, and their jobs wait';
+comment on function make_known(text[], int[], bigint[], bigint) is 'Makes new queues and priorities known: adds their '
+    'rows in queue_config and their cursors, which start before the first job seen. Names for which there is no room '
+    'stay unknown, and their jobs wait';
 
--- A flood: more deltas than a step should read, of a hundred thousand new names, or of an hour without a step. They are
--- not read at all. The step says instead that everything may have changed: each known queue is looked at from its first
--- job on (settle), names that nobody knows are looked for in the order of names, and what is due from the first on. All
--- of that goes in portions. Row (name, -1) of newcomer says up to which name the search has come.
+-- A flood: more deltas than a step should read, for example after an hour without a step, or of a hundred thousand new
+-- names. The step does not read these deltas; it assumes that everything has changed. Each known queue is looked at
+-- from its first job on (settle), unknown names are searched for in the order of names, and promotion starts at the
+-- first waiting job. All of that is done in portions. Row (name, -1) of newcomer says up to which name the search has
+-- come.
 create or replace function most_deltas() returns int
 language sql immutable as $$ select 20000 $$;
-comment on function most_deltas() is 'How many deltas a step reads';
+comment on function most_deltas() is 'How many deltas a step reads at most';
 
 create or replace function read_news(t tick, out snapshot pg_snapshot, out n bigint, out woken text[],
     out lowest timestamptz, out new_queues text[], out new_priorities int[], out new_seqs bigint[],
@@ -49,9 +52,9 @@ create or replace function read_news(t tick, out snapshot pg_snapshot, out n big
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 begin
-    if exists (select from delta d where d.xid >= pg_snapshot_xmax(t.snapshot) and d.error_key is null
-               offset most_deltas()) then
-        snapshot := pg_current_snapshot(); -- what comes after it is read by the next step
+    -- deltas_since() as in read_deltas(): deltas of transactions that were open at the last step count, too
+    if exists (select from deltas_since(t.snapshot, t.xid) d where d.error_key is null offset most_deltas()) then
+        snapshot := pg_current_snapshot(); -- the next step reads the deltas that come after this snapshot
         n := most_deltas();
         lowest := '-infinity';
         flood := true;
@@ -60,7 +63,25 @@ begin
             late_queues, late_priorities, late_from, late_to, flood;
     end if;
 end $$;
-comment on function read_news(tick) is 'read_deltas(); flood: there are too many to be read by one step';
+comment on function read_news(tick) is 'read_deltas(), or flood = true if there are more deltas than one step reads';
+
+create or replace function name_between(after text, before text) returns text
+language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
+    set jit = off set plan_cache_mode = force_generic_plan as $$
+begin
+    if before is null then
+        return least((select q.queue from queue q where q.state = 'ready' and q.queue > after
+                      order by q.queue limit 1),
+                     (select q.queue from queue q where q.state <> 'ready' and q.queue > after
+                      order by q.queue limit 1));
+    end if;
+    return least((select q.queue from queue q where q.state = 'ready' and q.queue > after and q.queue < before
+                  order by q.queue limit 1),
+                 (select q.queue from queue q where q.state <> 'ready' and q.queue > after and q.queue < before
+                  order by q.queue limit 1));
+end $$;
+comment on function name_between(text, text) is 'The first name in queue between these two, or NULL; before: NULL = up '
+    'to the last name. The rows of the two names are not read, dead ones neither';
 
 create or replace function next_names(after text, looks int, out queues text[], out priorities int[], out seqs bigint[],
     out upto text)
@@ -68,18 +89,16 @@ language plpgsql stable set search_path from current set enable_seqscan = off se
     set enable_hashjoin = off set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
-    with recursive names (queue, i) as (
-        select next_names.after, 0
+    with recursive names (queue, i, is_new) as (
+        select next_names.after collate "C", 0, false
         union all
-        select (select least(
-                   (select q.queue from queue q where q.state = 'ready' and q.queue > names.queue
-                    order by q.queue limit 1),
-                   (select q.queue from queue q where q.state <> 'ready' and q.queue > names.queue
-                    order by q.queue limit 1))), names.i + 1
-        from names where names.queue is not null and names.i < next_names.looks
+        select coalesce(b.queue, k.queue), names.i + 1, b.queue is not null
+        from names left join lateral (select c.queue from queue_config c where c.queue > names.queue
+                                      order by c.queue limit 1) k on true
+        cross join lateral (select name_between(names.queue, k.queue) as queue) b
+        where names.queue is not null and names.i < next_names.looks
     ), unknown as materialized (
-        select n.queue from names n where n.i > 0 and n.queue is not null
-        and not exists (select from queue_config c where c.queue = n.queue)
+        select n.queue from names n where n.is_new
     ), lanes as (
         select u.queue, l.priority, j.seq
         from unknown u cross join generate_series(0, 9) l (priority)
@@ -93,9 +112,10 @@ begin
            (select n.queue from names n where n.i = next_names.looks)
     into queues, priorities, seqs, upto from lanes l;
 end $$;
-comment on function next_names(text, int) is 'Which of the next names after this one, in the order of names, nobody '
-    'knows: so many looks; their priorities, and the number before the first job of each. upto = where it ended, NULL '
-    '= at the last name';
+comment on function next_names(text, int) is 'Looks at the next names of queues, in the order of names, from after on, '
+    'looks of them at most. Returns those with jobs that have no row in queue_config, their priorities, and the number '
+    'before the first job of each. It looks between the known names: behind an open snapshot these have more dead rows '
+    'than a step can read. upto: the last name looked at, NULL = there are no more';
 
 create or replace function step_flood(inout new tick)
 language plpgsql set search_path from current as $$
@@ -105,7 +125,7 @@ begin
     new.more := true;
     insert into newcomer (queue, priority, seq) values ('', -1, 0);
 end $$;
-comment on function step_flood(tick) is 'For schedule(): everything may have changed';
+comment on function step_flood(tick) is 'For schedule(): after a flood, everything counts as changed';
 
 create or replace function take_newcomers(inout new tick, most int, out queues text[], out priorities int[],
     out seqs bigint[])
@@ -132,8 +152,8 @@ begin
     end if;
     new.joining := new.joining and exists (select from newcomer where n > new.known);
 end $$;
-comment on function take_newcomers(tick, int) is 'For register(): the next of the names that were put off, and of '
-    'those that are searched for';
+comment on function take_newcomers(tick, int) is 'For register(): the next of the names in newcomer, and of the names '
+    'that a search finds';
 
 create or replace function register(inout new tick, queues text[], priorities int[], seqs bigint[], out known text[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -158,7 +178,8 @@ begin
     select * into done from make_known(queues[:most] || next.queues, priorities[:most] || next.priorities,
                                        seqs[:most] || next.seqs, setting_int('max_queues') - new.names);
     new.names := new.names + done.made;
-    if cardinality(done.known) > 50 then -- so many at once wait their turn, or others would wait behind them
+    -- so many new queues at once wait for their turn: other queues should not wait behind them
+    if cardinality(done.known) > 50 then
         new := pass_all(new);
     else
         known := nullif(done.known, '{}');
@@ -166,7 +187,7 @@ begin
     new.more := new.more or new.joining;
 end $$;
 comment on function register(tick, text[], int[], bigint[]) is 'For schedule(): makes new queues and priorities known, '
-    '500 a step, new ones before those that were put off (newcomer). known: of these something is to be cut now';
+    '500 a step; the ones given come before those in newcomer. known: those of them that are to be cut now';
 
 create or replace function next_waiting(after text, looks int, most int, patrol boolean default false,
     out queues text[], out upto text)
@@ -187,9 +208,9 @@ begin
     upto := case when cardinality(queues) = most then queues[most]
                  when cardinality(names) = looks then names[looks] end;
 end $$;
-comment on function next_waiting(text, int, int, boolean) is 'The queues with uncut jobs among the next in the order '
-    'of names, after this one: so many looks, at most so many found; those with limits only on patrol. upto = where '
-    'it ended, NULL = at the last name';
+comment on function next_waiting(text, int, int, boolean) is 'Looks at the next queues in the order of names, from '
+    'after on, looks of them at most, and returns those with uncut jobs, most of them at most. Queues with limits are '
+    'returned only on patrol. upto: the last name looked at, NULL = there are no more';
 
 create or replace function step_queues(inout new tick, woken text[], whole boolean, out queues text[])
 language plpgsql set search_path from current as $$
@@ -216,16 +237,15 @@ begin
     end if;
 end $$;
 comment on function step_queues(tick, text[], boolean) is 'For schedule(): the queues that a cut looks at: those in '
-    'which something has come up and, if all are to be cut (whole), those that wait, or the next of all';
+    'which something has changed (woken) and, if all are to be cut (whole), those that wait or the next of all names';
 
-create or replace function settle(inout after text, most int, out busy text[])
+create or replace function settle_names(names text[]) returns text[]
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 declare
-    names text[];
+    busy text[];
 begin
-    names := array(select c.queue from queue_config c where c.queue > after order by c.queue limit most);
-    with begun as materialized ( -- queues with a ready job, running ones too
+    with begun as materialized ( -- queues with a ready job; a running job counts as ready
         select n.queue, c.seq
         from unnest(names) n (queue)
         left join lateral (select c.seq from cursor c where c.queue = n.queue order by c.n desc limit 1) c on true
@@ -233,7 +253,8 @@ begin
     ), lane as materialized (
         select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at, case when b.seq[i] is null then (
                    select max(w.seqs[cardinality(w.seqs)]) from work_queue w
-                   where w.queue || '' = b.queue and w.priority = i - 1) end as high -- leases without a cursor
+                   -- leases of a priority without a cursor
+                   where w.queue || '' = b.queue and w.priority = i - 1) end as high
         from begun b cross join generate_series(1, 10) i
         cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint
                             and j.state = 'ready' order by j.seq limit 1) j
@@ -242,8 +263,42 @@ begin
         where l.at is null or l.seq < l.at having count(*) > 0
     )
     select array(select b.queue from begun b) from (select count(*) from lower) z into busy;
-    after := case when cardinality(names) = most then names[most] end;
+    return busy;
 end $$;
-comment on function settle(text, int) is 'What a scheduler does when it has taken over: looks at every queue from its '
-    'first job on, so many queues a step; busy = those with ready jobs, after = up to which name it has come, NULL = '
-    'all';
+comment on function settle_names(text[]) is 'For settle(): looks at these queues and returns those with ready jobs';
+
+create or replace function settle_until(inout after text, most int, until timestamptz, out busy text[])
+language plpgsql set search_path from current as $$
+declare
+    part  int := 1;
+    names text[];
+begin
+    busy := '{}';
+    loop
+        names := array(select c.queue from queue_config c where c.queue > after order by c.queue limit part);
+        busy := busy || settle_names(names);
+        most := most - part;
+        if cardinality(names) < part then
+            after := null;
+            return;
+        end if;
+        after := names[part];
+        exit when most <= 0 or clock_timestamp() > until;
+        part := least(2 * part, most);
+    end loop;
+end $$;
+comment on function settle_until(text, int, timestamptz) is 'For settle(): looks at one queue, then at twice as many '
+    'at a time, until that time';
+
+create or replace function settle(inout after text, most int, out busy text[])
+language plpgsql set search_path from current as $$
+begin
+    -- The time is bounded, because a look can be slow: while an old snapshot is open, the dead rows of all finished
+    -- jobs lie before the first job of a queue. A step that looked at all queues would be cancelled on a busy server,
+    -- and the next step would start at the first queue again.
+    select s.after, s.busy into settle.after, settle.busy
+    from settle_until(settle.after, most, clock_timestamp() + interval '50 ms') s;
+end $$;
+comment on function settle(text, int) is 'What a scheduler does after it has taken over: looks at every queue from its '
+    'first job on, most queues a step at most and for about 50 ms. busy: those with ready jobs; after: the last name '
+    'looked at, NULL = all are done';

@@ -1,17 +1,18 @@
--- Taking leases back (expired, released, given back), and schedule(), the step that does everything in order.
+-- Takes leases back (expired, released, given back), and makes the steps: schedule() is one step with all its parts in
+-- order.
 
 create or replace function error_key(error text) returns text
 language sql immutable parallel safe strict set search_path from current as $$
     select left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left(error, 1000),
         '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', 'N', 'g'),
         '"[^"]*"|''[^'']*''|`[^`]*`', 'N', 'g'),
-        -- E: whatever standard_conforming_strings says
+        -- E'...': the text means the same with any standard_conforming_strings
         E'0[xX][0-9a-fA-F]+|\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', 'N', 'g'),
         '[0-9]+([.,:][0-9]+)*', 'N', 'g'),
         E'\\s+', ' ', 'g')), 300)
 $$;
-comment on function error_key(text) is 'The group of an error: numbers, uuids, quoted parts and hex become N; at most '
-    '300 characters';
+comment on function error_key(text) is 'The group of an error: its text with N in place of numbers, uuids, quoted '
+    'parts and hex digits; at most 300 characters';
 
 create or replace function add_days() returns void
 language plpgsql set search_path from current set timezone = 'UTC' as $$
@@ -34,26 +35,26 @@ begin
     end loop;
 end $$;
 comment on function add_days() is 'Makes the partitions of history and attempt a week ahead, by LIKE and ATTACH: '
-    'CREATE PARTITION OF would wait behind a pg_dump';
+    'CREATE PARTITION OF would wait for the lock of a pg_dump';
 select add_days();
 
 create or replace function have_day() returns void
 language plpgsql as $$
 begin
-    -- one day more: answers take the clock's time
+    -- also for tomorrow: answers take the time from the clock, which may pass midnight before their transaction ends
     if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 1) d
         where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day',
                                                    '_YYYYMMDD'))) is not null) < 4 then
-        perform from scheduler where term = 0 for update; -- its step makes them, too
+        perform from scheduler where term = 0 for update; -- the scheduler's step makes partitions, too
         perform add_days();
     end if;
-    -- of this schema: a database may have several
+    -- with the name of the schema, because a database may have several queues
     perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false);
 end $$;
-comment on function have_day() is 'Makes the partitions of today where no scheduler has run for a week: an answer, a '
-    'lost lease and an operator''s act must find their place. Answers call it once a day and session';
+comment on function have_day() is 'Makes the partitions of today if they are missing, because no scheduler has run for '
+    'a week: answers, lost leases and acts of operators write to them. Answers call it once a day and session';
 
--- Jobs of leases that end. Without SET, so that both are inlined: the text of take_back() and nothing else.
+-- Jobs of leases that end. No SET, so that the function is inlined into take_back_jobs().
 create or replace function ending_leases(leases bigint[], part bigint[])
 returns table (lease bigint, queue text, priority smallint, lock_key text, started timestamptz, all_started boolean,
     started_seqs bigint[], max_tries smallint, history "char", scattered boolean, seqs bigint[], rest bigint[])
@@ -67,7 +68,7 @@ language sql stable as $$
     from work_queue w where w.lease = any(ending_leases.leases)
 $$;
 comment on function ending_leases(bigint[], bigint[]) is 'Leases that end, with the jobs that come back (seqs) and '
-    'those that stay (rest): all, or only the part';
+    'those that stay (rest). part NULL: all jobs come back';
 
 create or replace function back_in_line(queues text[], priorities int[], seqs bigint[], timeouts interval[])
 returns void
@@ -100,8 +101,8 @@ begin
         perform wake_workers();
     end if;
 end $$;
-comment on function back_in_line(text[], int[], bigint[], interval[]) is 'Leases of one job each for jobs that came '
-    'back; where the queue is paused or has limits they stay uncut';
+comment on function back_in_line(text[], int[], bigint[], interval[]) is 'Makes a lease of one job for each job that '
+    'came back. Jobs of queues that are paused or have limits stay uncut';
 
 create or replace function end_asked(ids uuid[], nodes text[], began timestamptz[], histories "char"[], tries int[])
 returns void
@@ -124,7 +125,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     from gone g where g.history is distinct from 'n'
 $$;
 comment on function end_asked(uuid[], text[], timestamptz[], "char"[], int[]) is 'For take_back(): jobs whose end an '
-    'operator asked for go to history instead of coming back';
+    'operator asked for go to history as cancelled instead of coming back';
 
 create or replace function take_back_jobs(leases bigint[], count boolean, fail boolean, why text, part bigint[])
 returns table (id uuid, seq bigint, becomes text, queue text, priority int, new_seq bigint, lease_timeout interval,
@@ -135,7 +136,7 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 #variable_conflict use_column
 begin
     return query
-    with ending as materialized ( -- the caller has locked these rows, and the scheduler's
+    with ending as materialized ( -- the caller has locked these rows and the scheduler's row
         select * from ending_leases(take_back_jobs.leases, take_back_jobs.part)
     ), deleted as (
         delete from work_queue d using ending e where d.lease = e.lease and e.rest = '{}'
@@ -145,7 +146,7 @@ begin
             select unnest(u.started_seqs) intersect select unnest(e.rest)) end
         from ending e where u.lease = e.lease and e.rest <> '{}'
     ), jobs as materialized (
-        select q.id, q.queue, q.priority, q.seq as was, e.lock_key, e.started, e.history, z.counted,
+        select q.id, q.queue, q.priority, q.seq as was, q.lease_timeout, e.lock_key, e.started, e.history, z.counted,
                q.tries + case when z.counted then 1 else 0 end as now_tries,
                case when q.cancel_asked is not null and e.lock_key is not null then 'cancelled'
                     when take_back_jobs.fail then 'failed'
@@ -157,27 +158,37 @@ begin
             and q.seq between r.low and r.high and e.seqs[width_bucket(q.seq, e.seqs)] = q.seq offset 0) q
         cross join lateral (select take_back_jobs.count and e.lock_key is not null
                                    and (e.all_started or q.seq = any(e.started_seqs)) is true as counted) z
-    ), numbered as materialized ( -- the old order; an update joins in any order
+    ), numbered as materialized ( -- in the old order; an UPDATE joins in any order
         select j.*, nextval('job_seq') as new_seq
         from (select * from jobs where becomes <> 'cancelled' order by was) j
-    ), changed as (
+    -- in the order of id: a job's place is found by halving, where a join would compare each with each
+    ), by_id as materialized (
+        select array_agg(id order by id) as ids, array_agg(new_seq order by id) as seqs,
+               array_agg(now_tries order by id) as tries, array_agg(becomes = 'failed' order by id) as failed,
+               array_agg(counted or becomes = 'failed' order by id) as blamed
+        from numbered
+    ), changed as materialized (
         update queue q
-        set seq = j.new_seq, tries = j.now_tries, state = j.becomes::job_state,
-            changed = case when j.becomes = 'ready' then q.changed else now() end,
-            error = case when j.counted or j.becomes = 'failed' then why else q.error end,
-            error_key = case when j.counted or j.becomes = 'failed' then error_key(why) else q.error_key end
-        from numbered j where q.id = any(array(select id from jobs)) and q.id = j.id
-        returning q.id, q.seq, q.lease_timeout
+        set seq = b.seqs[width_bucket(q.id, b.ids)], tries = b.tries[width_bucket(q.id, b.ids)],
+            state = case when b.failed[width_bucket(q.id, b.ids)] then 'failed'::job_state else 'ready' end,
+            changed = case when b.failed[width_bucket(q.id, b.ids)] then now() else q.changed end,
+            error = case when b.blamed[width_bucket(q.id, b.ids)] then why else q.error end,
+            error_key = case when b.blamed[width_bucket(q.id, b.ids)] then error_key(why) else q.error_key end
+        from by_id b where q.id = any(array(select id from numbered))
+        returning q.id, q.seq
     ), attempts as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error)
         select id, now_tries, was, queue, lock_key, started, now(), 'lost', why from jobs where counted
     )
-    select j.id, j.was, j.becomes, j.queue, j.priority::int, c.seq, c.lease_timeout, j.lock_key, j.started, j.history,
-           j.now_tries, j.counted
-    from jobs j left join changed c on c.id = j.id order by j.was;
+    select j.id, j.was, j.becomes, j.queue, j.priority::int, c.seqs[p.at], case when p.at > 0 then j.lease_timeout end,
+           j.lock_key, j.started, j.history, j.now_tries, j.counted
+    from (select array_agg(id order by id) as ids, array_agg(seq order by id) as seqs from changed) c,
+         jobs j, lateral (select case when c.ids[width_bucket(j.id, c.ids)] = j.id
+                                      then width_bucket(j.id, c.ids) end as at) p
+    order by j.was;
 end $$;
-comment on function take_back_jobs(bigint[], boolean, boolean, text, bigint[]) is 'For take_back(): ends the leases, '
-    'and their jobs get new numbers, become ready or failed, or are to be cancelled';
+comment on function take_back_jobs(bigint[], boolean, boolean, text, bigint[]) is 'For take_back(): ends the leases. '
+    'Their jobs get new numbers and become ready or failed, or are returned as jobs to cancel';
 
 create or replace function count_back(queues text[], priorities int[], becomes text[], counted boolean[], why text)
 returns void
@@ -190,19 +201,20 @@ language sql set search_path from current as $$
            count(*) filter (where j.becomes = 'failed'), count(*) filter (where j.becomes = 'failed'),
            count(*) filter (where j.counted), count(*) filter (where j.becomes = 'cancelled')
     from jobs j group by 1, 2
-    having bool_or(j.becomes <> 'ready' or j.counted) or j.queue in ( -- cut_limited looks at them
+    -- a delta makes cut_limited look at queues with limits
+    having bool_or(j.becomes <> 'ready' or j.counted) or j.queue in (
         select c.queue from queue_config c where c.rate is not null or c.max_running is not null)
     union all
     select j.queue, 0, error_key(why), 0, count(*), 0, 0, 0 from jobs j where j.becomes = 'failed' group by 1
 $$;
-comment on function count_back(text[], int[], text[], boolean[], text) is 'For take_back(): the deltas';
+comment on function count_back(text[], int[], text[], boolean[], text) is 'For take_back(): writes the deltas';
 
 create or replace function take_back(leases bigint[], count boolean, fail boolean, why text, part bigint[] default null)
 returns table (id uuid, seq bigint, state text)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    a record; -- of all jobs: arrays in the same order
+    a record; -- arrays of all jobs, in the same order
 begin
     perform have_day();
     select array_agg(j.id) as ids, array_agg(j.seq) as seqs, array_agg(j.becomes) as becomes,
@@ -228,8 +240,8 @@ begin
     end if;
     return query select * from unnest(a.ids, a.seqs, a.becomes);
 end $$;
-comment on function take_back(bigint[], boolean, boolean, text, bigint[]) is 'Ends leases (or the part of them): '
-    'their jobs come back with new numbers in new leases, or as failed; count = it counts as a try for those that had '
+comment on function take_back(bigint[], boolean, boolean, text, bigint[]) is 'Ends leases, or the named part of them: '
+    'their jobs come back with new numbers in new leases, or become failed. count: a try is counted for jobs that had '
     'started. Under the scheduler lock';
 
 create or replace function steal() returns int
@@ -251,7 +263,8 @@ begin
     select count(*) into n from take_back(leases, true, false, 'worker lost: its lease expired');
     return n;
 end $$;
-comment on function steal() is 'Takes back expired leases; one that its worker is just answering for is left alone';
+comment on function steal() is 'Takes expired leases back. A lease that an answer of its worker has locked is left '
+    'alone';
 
 create or replace function moved() returns boolean
 language sql stable set search_path from current as
@@ -264,8 +277,9 @@ $$
         or (select pg_snapshot_xmax(t.snapshot) from tick t order by t.tick desc limit 1)
            > pg_snapshot_xmax(pg_current_snapshot())
 $$;
-comment on function moved() is 'Whether this is another cluster than the one that the counters were made in: it says '
-    'so, or (a copy of that cluster says the same) they know transactions that do not exist here yet';
+comment on function moved() is 'Whether this is another cluster than the one in which the counters were made: its '
+    'system identifier differs or, for a copy of that cluster with the same identifier, the counters know transactions '
+    'that do not exist here yet';
 
 create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int,
     out wait int)
@@ -273,7 +287,8 @@ language plpgsql immutable set search_path from current as $$
 declare
     s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
     r float8 := greatest(0, t.jobs - free) / s;
-    -- 30 ms of work, as what is new waits behind it; 100 ms of 25,000 jobs a second, where a step takes its time
+    -- 30 ms of work, so that new jobs do not wait long behind it; from 25,000 jobs a second on 100 ms, because a step
+    -- takes longer there
     ahead int;
 begin
     rate := case when r > t.rate then least(r, 2 * t.rate + 1000) else t.rate + (r - t.rate) * least(1, s) end;
@@ -284,8 +299,8 @@ begin
     wait := case when not more then 10 when free_after = 0 then 1
                  else least(20, greatest(1, (400.0 * free_after / greatest(1, rate))::int)) end;
 end $$;
-comment on function pace(tick, int, int, boolean) is 'How much to keep ready (30 to 100 ms of work, up to twice as '
-    'much where it ran out) and when to come back (before half of it is gone)';
+comment on function pace(tick, int, int, boolean) is 'How many jobs to keep free (30 to 100 ms of work, up to twice as '
+    'many if they ran out), and when to come back (before half of them are claimed)';
 
 create or replace function must_cut(t tick, free int) returns boolean
 language sql stable as $$
@@ -293,8 +308,8 @@ language sql stable as $$
         free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms'
                                                               else interval '50 ms' end)
 $$;
-comment on function must_cut(tick, int) is 'Whether all queues must be looked at: half of what was ready has been '
-    'claimed, or some of it a while ago';
+comment on function must_cut(tick, int) is 'Whether all queues must be cut: half of the free jobs have been claimed, '
+    'or some of them were claimed some time ago';
 
 create or replace function set_back(t tick) returns tick
 language plpgsql set search_path from current as $$
@@ -308,8 +323,8 @@ begin
     update lane set due = '-infinity', expire_at = '-infinity';
     return t;
 end $$;
-comment on function set_back(tick) is 'After a clock was set back: what the last step put off to a time is done now. '
-    'Leases hold until the time that they were given';
+comment on function set_back(tick) is 'After the clock was set back: everything that the last step put off to a time '
+    'is due now. Leases keep the time until which they were granted';
 
 create or replace function step_from(inout held text, out t tick)
 language plpgsql as $$
@@ -321,7 +336,8 @@ begin
         select * into t from tick order by tick desc limit 1;
     end if;
     if held = 'taken' then
-        t.settled := coalesce(t.settled, ''); -- who had begun goes on: what takes long must come to its end
+        -- a look at all queues that had begun goes on, so that it comes to its end
+        t.settled := coalesce(t.settled, '');
         t.more := true;
     end if;
     if t.at > clock_timestamp() + interval '1 s' then
@@ -329,8 +345,8 @@ begin
         held := 'taken';
     end if;
 end $$;
-comment on function step_from(text) is 'For schedule(): what the last step left. Who has taken over (held), or finds '
-    'that the clock was set back, trusts less of it';
+comment on function step_from(text) is 'For schedule(): the tick that the last step left. After a take-over (held), or '
+    'after the clock was set back, some of its hints are not trusted';
 
 create or replace function step_leases(inout new tick, news boolean, out stolen int)
 language plpgsql as $$
@@ -344,17 +360,19 @@ begin
     perform mark_leases();
     new := take_chunks(new);
     new.names := null;
-    -- one that somebody freed by hand is found again
+    -- so that a lease that somebody freed by hand is found
     new.free := least(new.free, (select min(lease) from live where lock_key is null));
-    new.mark_at := clock_timestamp() + interval '900 ms'; -- an idle scheduler comes once a second, to the millisecond
+    -- an idle scheduler comes once a second, almost to the millisecond
+    new.mark_at := clock_timestamp() + interval '900 ms';
     living := now() - setting_interval('node_dead');
-    new.want := least(20000, greatest(new.want * 4 / 5, -- however many slots the table holds: 20000 as in pace()
+    -- 20000 at most, as in pace(), however many slots table node has
+    new.want := least(20000, greatest(new.want * 4 / 5,
         coalesce((select 2 * sum(greatest(1, least(1000, n.slots))) from node n where n.heartbeat > living), 20)));
     new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
     new.slots := (select max(n.slots) from node n where n.heartbeat > living);
 end $$;
-comment on function step_leases(tick, boolean) is 'For schedule(), once a second: expired leases, the mark, how much '
-    'the living nodes can take. stolen: NULL = it was not time';
+comment on function step_leases(tick, boolean) is 'For schedule(), once a second: takes expired leases back, moves the '
+    'mark, and measures how many jobs the living nodes can take. stolen: NULL = it was not time yet';
 
 create or replace function step_late(queues text[], d record, out q text[], out p int[], out f bigint[], out t bigint[])
 language plpgsql set search_path from current as $$
@@ -371,12 +389,12 @@ begin
           from unnest(d.late_queues, d.late_priorities, d.late_from, d.late_to) u (q, p, f, t)) v;
     select array_agg(v.q) as q, array_agg(v.p) as p, array_agg(v.f - 1) as f into put_off
     from unnest(d.late_queues, d.late_priorities, d.late_from) v (q, p, f) where v.q <> all(queues);
-    if put_off.q is not null then -- their turn comes
+    if put_off.q is not null then -- a later cut finds them
         perform move_cursor(put_off.q, put_off.p, put_off.f, null);
     end if;
 end $$;
-comment on function step_late(text[], record) is 'For schedule(): the late jobs of the queues that are cut now; the '
-    'cursors of the others are lowered, so that they are found later. d: what read_deltas() said';
+comment on function step_late(text[], record) is 'For schedule(): the late jobs of the queues that are cut now. The '
+    'cursors of the other queues are lowered, so that their late jobs are found later. d: the result of read_deltas()';
 
 create or replace function step_cut(t tick, inout new tick, woken text[], whole boolean, d record,
     out cut int, out wait_ms int, out wrote boolean)
@@ -416,8 +434,9 @@ begin
         new.want := greatest(new.want, p.want);
     end if;
 end $$;
-comment on function step_cut(tick, tick, text[], boolean, record) is 'For schedule(): cuts what has come up (woken) '
-    'and, if whole, what waits, and notes in the tick what stands free then. d: what read_deltas() said';
+comment on function step_cut(tick, tick, text[], boolean, record) is 'For schedule(): cuts the queues in which '
+    'something has changed (woken) and, if whole, those that wait; writes to the tick how many jobs are free then. d: '
+    'the result of read_deltas()';
 
 create or replace function step_end(snapshot pg_snapshot, new tick) returns void
 language plpgsql as $$
@@ -430,29 +449,29 @@ begin
             new.place, new.again, new.settled, new.patrol, new.slots, new.joining, new.known, new.names, new.limited,
             new.limits, new.measured, new.trimmed);
 end $$;
-comment on function step_end(pg_snapshot, tick) is 'For schedule(): what the next step goes on from';
+comment on function step_end(pg_snapshot, tick) is 'For schedule(): writes the tick with which the next step begins';
 
 create or replace function step_again(at timestamptz) returns int
 language sql volatile as $$
     select 1 + (1000 * extract(epoch from greatest(least(at, now() + interval '1 min'), now())
                                           - clock_timestamp()))::int
 $$;
-comment on function step_again(timestamptz) is 'For schedule(): ms until then, from now on and a minute at most: a '
-    'time far away is no int';
+comment on function step_again(timestamptz) is 'For schedule(): milliseconds from now until that time, at least 1, at '
+    'most those of a minute, so that the result fits an int';
 
 create or replace function step_days(inout new tick)
 language plpgsql set search_path from current as $$
 begin
     if new.day_at < clock_timestamp() then
-        perform add_days(); -- first: what is lost or expired needs the partitions of today
+        perform add_days(); -- first, because lost and expired jobs need the partitions of today
         select r.place, clock_timestamp() + r.pause into new.trimmed, new.day_at from retain(new.trimmed) r;
     end if;
     if new.cron_at is null or new.cron_at <= clock_timestamp() then
-        new.cron_at := cron_due(); -- so early that this step sees what it pushes
+        new.cron_at := cron_due(); -- before the deltas are read, so that this step sees what schedules push
     end if;
 end $$;
-comment on function step_days(tick) is 'For schedule(), what comes with the time: the partitions of the next days, '
-    'retention, and what schedules push';
+comment on function step_days(tick) is 'For schedule(): what is due by the clock: partitions of the next days, '
+    'retention, and jobs of schedules';
 
 create or replace function step_news(inout new tick, d record, started boolean, out woken text[], out promoted int,
     out due timestamptz, out wait_ms int, out wrote boolean)
@@ -463,7 +482,7 @@ declare
     p record;
 begin
     new.after_seq := case when d.lowest <= t.after then 0 else t.after_seq end;
-    -- it may be due only later, and t.after ahead of it: of a clock that was set back
+    -- After the clock was set back, t.after may be ahead of the time at which the next job is due.
     new.after := least(t.after, d.lowest);
     wrote := d.n > 0 or started or t.joining;
     select * into p from register(new, d.new_queues, d.new_priorities, d.new_seqs);
@@ -493,9 +512,9 @@ begin
     wrote := wrote or p.unblocked + p.expired > 0;
     wait_ms := p.wait_ms;
 end $$;
-comment on function step_news(tick, record, boolean) is 'For schedule(): names that are new, jobs that are due, free '
-    'keys, jobs that have expired. d: what read_deltas() said; started: this scheduler has just taken over; woken: '
-    'queues in which something has come up; due: when the next waiting job is';
+comment on function step_news(tick, record, boolean) is 'For schedule(): makes new names known, promotes due jobs, '
+    'unblocks and expires jobs. d: the result of read_deltas(); started: this scheduler has just taken over; woken: '
+    'queues in which something has changed; due: when the next waiting job is due';
 
 create or replace function step_make(t tick, inout new tick, woken text[], d record, started boolean, second boolean,
     out cut int, out wait_ms int, out wrote boolean)
@@ -503,7 +522,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     free  int := 0;
-    whole boolean; -- all queues that wait are to be cut
+    whole boolean; -- whether all queues that wait are to be cut
     p     record;
 begin
     cut := 0; wrote := false;
@@ -540,18 +559,19 @@ begin
     end if;
 end $$;
 comment on function step_make(tick, tick, text[], record, boolean, boolean) is 'For schedule(): makes the leases. '
-    'second: a second is over, so the patrol goes on; wait_ms NULL: nothing was new';
+    'second: a second has passed, so the patrol goes on; wait_ms NULL: nothing was new';
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
-    set enable_hashjoin = on -- a claim that calls it has switched them off
+    set enable_hashjoin = on -- a claim that calls schedule() has switched hash joins off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     held  text := scheduler_hold(holder);
-    t     tick; -- what the last step left
+    began timestamptz := clock_timestamp();
+    t     tick; -- the tick of the last step
     new   tick;
     d     record;
     p     record;
@@ -587,18 +607,20 @@ begin
     if write or p.wrote then
         perform step_end(d.snapshot, new);
     end if;
-    if cut + stolen > 0 then
-        perform wake_workers();
+    if news.wrote or p.wrote or stolen > 0 then -- a step that only moves the mark makes no work for anybody
+        perform tell_sleepers();
     end if;
-    if must_fold('2 s') then -- nobody does it beside
+    perform wake_workers() where cut + stolen > 0;
+    if must_fold('2 s') then -- nobody folds beside the steps
         perform fold_beside('2 s');
     end if;
+    perform scheduler_stay(holder) where clock_timestamp() > began + interval '1 s';
     wait_ms := greatest(0, least(wait_ms, news.wait_ms, case when news.due > now() then step_again(news.due) end,
                                  step_again(new.limited_at), step_again(new.cron_at),
                                  case when new.settled is not null or new.joining then 0 end));
     return next;
 end $$;
-comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes what schedules are due for, '
-    'promotes what is due, takes back expired leases, cuts new ones. Call it again after wait_ms (idle_ms at most if '
-    'nothing is new; NULL: idle_wait()). active = false: another scheduler holds the lease. If nothing is new it '
-    'writes nothing. The counters are folded by fold_beside(); if nobody calls it, a step does it';
+comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes jobs of schedules that are '
+    'due, promotes due jobs, takes expired leases back, cuts new leases. Call it again after wait_ms (after idle_ms at '
+    'most if nothing is new; NULL: idle_wait()). active = false: another scheduler is active. If nothing is new, the '
+    'step writes nothing. fold_beside() folds the counters; if nobody calls it, a step does it';

@@ -1,8 +1,8 @@
--- Concurrency keys, and jobs whose time is over. All of it runs under the scheduler lock, inside schedule(), which
--- calls tend_limits(). The newest row of table lane says where both go on.
+-- Concurrency keys and the expiry of jobs. Everything in this file runs under the scheduler lock, inside schedule(),
+-- which calls tend_limits(). The newest row of table lane says where both continue.
 --
--- A job with a concurrency key waits in state blocked. unblock() makes it ready if its key has room. If a more urgent
--- job of the same key waits, a ready job that has not been claimed is blocked again in its favour.
+-- A job with a concurrency key waits in state blocked. unblock() makes it ready if its key has room. If the waiting job
+-- is more urgent than a ready job of the key that nobody has claimed, the ready job is blocked again in exchange.
 
 do $$
 begin
@@ -10,8 +10,8 @@ begin
         create type key_place as (queue text collate "C", key text collate "C", n int, low bigint[], ids uuid[]);
     end if;
 end $$;
-comment on type key_place is 'Where a concurrency key goes on: how many jobs it got, behind which number the waiting '
-    'ones of each priority stand, which of its jobs are ready';
+comment on type key_place is 'What is remembered of a concurrency key: how many jobs it got, behind which number its '
+    'waiting jobs of each priority begin, and which of its jobs are ready';
 create table if not exists lane (
     n         bigint generated always as identity primary key,
     queue     text collate "C" not null,
@@ -30,32 +30,33 @@ create table if not exists lane (
 );
 alter table lane set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table lane is 'Where unblock() goes on among the waiting keys; the newest row counts';
-comment on column lane.laps is 'How often unblock() has still to pass the last key: 0 = nothing has changed since all '
-    'were looked at';
-comment on column lane.due is 'Blocked jobs are not looked for before this time: looking takes a tenth of the time, or '
-    'pauses 200 ms between';
-comment on column lane.expire_at is 'Jobs whose time is over are not looked for before this time';
-comment on column lane.expired_to is 'All jobs whose time was over before this are expired; of those whose time was '
-    'exactly this, the ones up to number expired_seq. Their rows are dead, and kept while somebody holds a snapshot: '
+comment on table lane is 'Where unblock() continues among the waiting keys; the newest row counts';
+comment on column lane.laps is 'How often unblock() still has to go through all keys; 0 = nothing has changed since it '
+    'looked at all';
+comment on column lane.due is 'No look for blocked jobs before this time. The looks take at most a tenth of the time, '
+    'or are 200 ms apart';
+comment on column lane.expire_at is 'No look for jobs to expire before this time';
+comment on column lane.expired_to is 'All jobs whose expires_at is before this time have been expired; of those with '
+    'exactly this time, the ones up to number expired_seq. Their dead rows stay while somebody holds a snapshot, so '
     'the next look starts behind them';
-comment on column lane.expire_all is 'When the next look starts at the first job again: a transaction may have '
-    'committed late, or a job been pushed with its time already over';
-comment on column lane.hot is 'The keys that got the most jobs, in order. The rows that they got are dead, and kept '
-    'while somebody holds a snapshot: looks start behind them';
-comment on column lane.hot_at is 'When old_seq and mid_seq were moved on: each ten seconds';
-comment on column lane.old_seq is 'A job_seq of at least ten seconds ago: jobs with a higher number are looked for in '
-    'any case';
-comment on column lane.mid_seq is 'The job_seq of hot_at, the next old_seq';
-comment on column lane.hot_all is 'When to look at all jobs of these keys again, for transactions that took longer';
+comment on column lane.expire_all is 'When a look starts at the first job again: a transaction may have committed '
+    'late, or a job may have been pushed after its expires_at';
+comment on column lane.hot is 'The keys that got the most jobs, in order. The dead rows of these jobs stay while '
+    'somebody holds a snapshot, so looks start behind them';
+comment on column lane.hot_at is 'When old_seq and mid_seq were last moved on, which is done every ten seconds';
+comment on column lane.old_seq is 'A value of job_seq at least ten seconds old. Jobs with a higher number are always '
+    'looked for';
+comment on column lane.mid_seq is 'The value of job_seq at hot_at; it is the next old_seq';
+comment on column lane.hot_all is 'When to look at all jobs of these keys again, because a transaction took longer '
+    'than ten seconds';
 insert into lane (queue, key, laps, due, expire_at)
 select '', '', 2, '-infinity', '-infinity' where not exists (select from lane);
 
--- While somebody holds a snapshot, each job that a key gets leaves a dead row before the key's first waiting job and
--- before its ready ones. So table lane remembers the keys that got the most (key_place): which jobs they have ready,
--- and up to which number of each priority their waiting jobs have gone. It knows all of these, because jobs become
--- ready only here, under the scheduler's lock. A push may commit late: jobs that took their number in the last ten
--- seconds are looked for in any case, older ones once a minute (look_back).
+-- While somebody holds a snapshot, each job that a key gets leaves a dead row before the first waiting job of the key
+-- and before its ready ones. So table lane remembers, for the keys that got the most jobs (key_place), which of their
+-- jobs are ready, and up to which number of each priority their waiting jobs have left. lane knows all of these,
+-- because jobs become ready only here, under the scheduler's lock. A push may commit late: jobs that took their number
+-- in the last ten seconds are always looked for, older ones once a minute (look_back).
 
 create or replace function key_ready(queue text, key text, ids uuid[], most int)
 returns table (id uuid, priority smallint, seq bigint)
@@ -66,11 +67,11 @@ language sql stable as $$
     union all
     (select r.id, r.priority, r.seq from queue r where r.id = any(key_ready.ids) and r.state::text = 'ready')
 $$;
-comment on function key_ready(text, text, uuid[], int) is 'The ready jobs of a key, running ones too: those of these '
-    'ids, or (NULL) up to most by the index. No SET, so that it is inlined';
+comment on function key_ready(text, text, uuid[], int) is 'The ready jobs of a key, including running ones: those with '
+    'these ids or, if ids is NULL, up to most of them by the index. No SET, so that it is inlined';
 
--- (select 'ready'): a value that is not known when it is planned, so that only queue_keyed can serve, which is of all
--- states.
+-- (select 'ready') instead of 'ready': the planner does not know the value, so it can use only the index queue_keyed,
+-- which has all states.
 create or replace function key_blocked(queue text, key text, low bigint[], most int)
 returns table (priority smallint, seq bigint)
 language sql stable as $$
@@ -89,8 +90,8 @@ language sql stable as $$
          order by b.seq limit most) b
      limit most)
 $$;
-comment on function key_blocked(text, text, bigint[], int) is 'The first waiting jobs of a key: of each priority from '
-    'behind this number on, or (NULL) all. No SET, so that it is inlined';
+comment on function key_blocked(text, text, bigint[], int) is 'The first waiting jobs of a key: for each priority '
+    'those behind this number, or all if low is NULL. No SET, so that it is inlined';
 
 create or replace function key_between(queue text, key text, upto_queue text, upto_key text)
 returns table (queue text, key text)
@@ -99,7 +100,7 @@ language sql stable as $$
      where upto_queue is null and q.state = 'blocked' and q.concurrency_key is not null
        and (q.queue, q.concurrency_key) > (key_between.queue, key_between.key)
      order by q.queue, q.concurrency_key limit 1)
-    union all -- a scan that is to end before a pair of values ends at the first of them only
+    union all -- a scan that is to end before a pair of values ends only at the first value
     (select q.queue, q.concurrency_key from queue q
      where upto_queue = key_between.queue and q.state = 'blocked' and q.queue = key_between.queue
        and q.concurrency_key > key_between.key and q.concurrency_key < upto_key
@@ -120,8 +121,8 @@ language sql stable as $$
        and q.concurrency_key < upto_key
      order by q.concurrency_key limit 1)
 $$;
-comment on function key_between(text, text, text, text) is 'The first key with blocked jobs behind one and before '
-    'another one, if that is not NULL; its first row counts. No SET, so that it is inlined';
+comment on function key_between(text, text, text, text) is 'The first key with blocked jobs behind one key and before '
+    'another (if upto_queue is not NULL); the first row counts. No SET, so that it is inlined';
 
 create or replace function waiting_keys(queue text, key text, n int, hot key_place[] default '{}')
 returns table (queue text, key text)
@@ -144,8 +145,8 @@ language sql stable set search_path from current set enable_seqscan = off set en
     )
     select place.queue, place.key from place where place.i > 0
 $$;
-comment on function waiting_keys(text, text, int, key_place[]) is 'Up to n keys with blocked jobs, after this queue '
-    'and key: one look at the index each, however many jobs wait. Those of hot, which are in order, without a look';
+comment on function waiting_keys(text, text, int, key_place[]) is 'Up to n keys with blocked jobs behind this queue '
+    'and key. Each takes one look at the index, however many jobs wait; the keys in hot, which are in order, take none';
 
 create or replace function less_urgent(queues text[], keys text[], hot key_place[], out ids uuid[], out seqs bigint[])
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
@@ -166,14 +167,14 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     where coalesce(c.max_per_key, 1) <= (
         select count(*) from key_ready(v.queue, v.key, h.ids, coalesce(c.max_per_key, 1)) a)
 $$;
-comment on function less_urgent(text[], text[], key_place[]) is 'The ready jobs of keys without room that are less '
-    'urgent than a blocked one, running ones too: up to 100 a key';
+comment on function less_urgent(text[], text[], key_place[]) is 'Ready jobs, including running ones, of keys without '
+    'room, that are less urgent than a blocked job of the key; up to 100 a key';
 
 create or replace function take_out(leases bigint[], seqs bigint[]) returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_hashjoin = off set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
 declare
-    gone bigint[] := array(select s from unnest(seqs) s order by s); -- so that one is found by halving
+    gone bigint[] := array(select s from unnest(seqs) s order by s); -- sorted for binary search
 begin
     with rest as materialized (
         select w.lease, w.seqs as old, array(select s from unnest(w.seqs) s
@@ -184,8 +185,8 @@ begin
     )
     update work_queue w set seqs = r.seqs from rest r where w.lease = r.lease and r.seqs not in ('{}', r.old);
 end $$;
-comment on function take_out(bigint[], bigint[]) is 'Takes these jobs out of these leases, which the caller has '
-    'locked; an empty lease is deleted';
+comment on function take_out(bigint[], bigint[]) is 'Takes these jobs out of these leases; the caller has locked them. '
+    'An empty lease is deleted';
 
 create or replace function block_again(queues text[], keys text[], hot key_place[]) returns int
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -199,7 +200,7 @@ begin
     if found.ids is null then
         return 0;
     end if;
-    with free as materialized ( -- whoever is just claiming is not waited for: that job runs
+    with free as materialized ( -- a claim that is in progress is not waited for: its job runs
         select w.lease, w.seqs from work_queue w
         where w.lock_key is null and w.lease = any(array(
             select l.lease from live l
@@ -216,7 +217,7 @@ begin
         where q.id = any(found.ids) and q.state = 'ready'
           and (o.seq is not null or q.seq not in (select c.seq from cut c))
         for update of q skip locked
-    ), low as ( -- the least urgent goes for the most urgent, the next for the next
+    ), low as ( -- the least urgent ready job is exchanged for the most urgent blocked one, and so on
         select j.*, row_number() over (partition by j.queue, j.key order by j.priority desc, j.seq desc) as rank
         from job j
     ), high as (
@@ -244,9 +245,9 @@ begin
     end if;
     return done.n;
 end $$;
-comment on function block_again(text[], text[], key_place[]) is 'Ready jobs of these keys that nobody has claimed wait '
-    'again where a more urgent one is blocked, as many as there are of these: unblock_keys() then takes the urgent '
-    'ones. Up to 500 a call, under the scheduler lock; how many';
+comment on function block_again(text[], text[], key_place[]) is 'Blocks ready jobs again that nobody has claimed, as '
+    'many as there are more urgent blocked jobs of the same key; unblock_keys() then makes the urgent ones ready. Up '
+    'to 500 a call, under the scheduler lock. Returns how many';
 
 create or replace function unblock_keys(queues text[], keys text[], hot key_place[],
     out n int, out woken text[], out places key_place[])
@@ -278,7 +279,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
               and (q.expires_at is null or q.expires_at > now())
             order by q.seq limit k.room for update skip locked) b
         where k.room > 0
-    ), ranked as materialized ( -- each key's first, then each key's second
+    ), ranked as materialized ( -- first one job of each key, then a second one of each key
         select w.*, row_number() over (partition by w.queue, w.key order by w.priority, w.seq) as rank from waiting w
     ), taken as materialized (
         select z.*, nextval('job_seq') as new_seq
@@ -286,7 +287,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     ), freed as (
         update queue q set state = 'ready', seq = t.new_seq, changed = now() from taken t
         where q.id = any(array(select id from taken)) and q.id = t.id returning q.queue, q.priority
-    ), counted as ( -- no min_seq: under this lock nothing is late
+    ), counted as ( -- no min_seq: under this lock no job is late
         insert into delta (queue, priority, ready, blocked)
         select queue, priority, count(*), -count(*) from freed group by 1, 2
     ), handed as (
@@ -302,7 +303,7 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
             from handed h join key k on k.queue = h.queue and k.key = h.key where cardinality(k.ids) <= k.most)
 $$;
 comment on function unblock_keys(text[], text[], key_place[]) is 'Makes the first jobs of these keys ready, as many as '
-    'max_per_key leaves room for. places: which keys got some, and where these stood';
+    'max_per_key allows. places: the keys that got jobs, and how far';
 
 create or replace function remember_keys(hot key_place[], got key_place[]) returns key_place[]
 language sql stable set search_path from current as $$
@@ -310,16 +311,15 @@ language sql stable set search_path from current as $$
     from (
         select coalesce(g.queue, h.queue) as queue, coalesce(g.key, h.key) as key,
                case when g.queue is null then h.n
-                    else g.n + coalesce(h.n, case when cardinality(hot) >= 20 then m.n else 0 end) end as n,
+                    else g.n + coalesce(h.n, case when cardinality(hot) >= 64 then m.n else 0 end) end as n,
                array(select coalesce(g.low[i], h.low[i]) from generate_series(1, 10) i order by i) as low,
                coalesce(g.ids, h.ids) as ids
         from unnest(hot) h full join unnest(got) g on g.queue = h.queue and g.key = h.key
         cross join (select min(z.n) as n from unnest(hot) z) m
-        order by 3 desc, 1, 2 limit 20) p
+        order by 3 desc, 1, 2 limit 64) p
 $$;
-comment on function remember_keys(key_place[], key_place[]) is 'The 20 keys that got the most jobs, of those that are '
-    'remembered and those that just got some: one that comes new takes the place of the last, and goes on from its '
-    'number';
+comment on function remember_keys(key_place[], key_place[]) is 'The 64 keys that got the most jobs, of those '
+    'remembered and those that just got some. A new key replaces the last one and takes over its count';
 
 create or replace function look_back(hot key_place[]) returns key_place[]
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -335,8 +335,8 @@ language sql stable set search_path from current set enable_seqscan = off set en
               and q.priority = (p.place - 1)::smallint and q.seq <= p.low
             order by q.seq limit 1) late on true) b
 $$;
-comment on function look_back(key_place[]) is 'Looks for waiting jobs of these keys from the first number on, as a '
-    'transaction may have committed long after it took its number';
+comment on function look_back(key_place[]) is 'Looks for waiting jobs of these keys from the first number on, because '
+    'a transaction may have committed long after it took its number';
 
 create or replace function unblock(inout place lane, out n int, out queues text[])
 language plpgsql set search_path from current as $$
@@ -349,7 +349,8 @@ declare
     again record;
     done  record;
 begin
-    if place.hot_at not between began - interval '10 s' and began then -- or the clock was set back
+    -- every ten seconds, or after the clock was set back
+    if place.hot_at not between began - interval '10 s' and began then
         place.hot_at := began;
         place.old_seq := place.mid_seq;
         select s.last_value into place.mid_seq from job_seq s;
@@ -366,7 +367,7 @@ begin
                  from unnest(place.hot) with ordinality h (queue, key, n, low, ids, o) order by o);
     select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into k
     from waiting_keys(place.queue, place.key, most, hot) w;
-    if k.n < most then -- round the corner; a key twice would find its room twice
+    if k.n < most then -- continue at the first key; no key twice, or its room would be used twice
         select array_agg(w.queue) as q, array_agg(w.key) as k, count(*)::int as n into again
         from waiting_keys('', '', most - k.n, hot) w where (w.queue, w.key) <= (place.queue, place.key);
         place.laps := case when k.n + again.n < most then 0 else place.laps - 1 end;
@@ -389,8 +390,8 @@ begin
         place.laps := 2;
     end if;
 end $$;
-comment on function unblock(lane) is 'Blocked jobs become ready where their key has room: up to 200 keys and 1000 '
-    'jobs, from where the last step ended';
+comment on function unblock(lane) is 'Makes blocked jobs ready if their key has room: up to 200 keys and 1000 jobs, '
+    'from where the last step ended';
 
 create or replace function next_expired(since timestamptz, since_seq bigint) returns boolean
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -400,8 +401,8 @@ begin
     return exists (select from queue q where (q.expires_at, q.seq) > (since, since_seq) and q.expires_at <= now()
                    and q.state <> 'failed' order by q.expires_at, q.seq limit 1);
 end $$;
-comment on function next_expired(timestamptz, bigint) is 'Whether a job after this time and number has expired, '
-    'running ones too';
+comment on function next_expired(timestamptz, bigint) is 'Whether a job after this time and number has expired; '
+    'running jobs count, too';
 
 create or replace function overdue(since timestamptz, since_seq bigint, most int)
 returns table (id uuid, expires_at timestamptz, seq bigint, runs boolean)
@@ -418,13 +419,14 @@ language sql stable as $$
     from (select o.*, count(*) filter (where not o.runs) over (order by o.expires_at, o.seq) as rank from over o) z
     where z.rank <= most
 $$;
-comment on function overdue(timestamptz, bigint, int) is 'For expire(): the jobs after this time and number whose time '
-    'is over, up to most that wait, and those that run between them. No SET, so that it is inlined';
+comment on function overdue(timestamptz, bigint, int) is 'For expire(): the jobs after this time and number that have '
+    'expired: up to most jobs that wait, and those between them that run. No SET, so that it is inlined';
 
 create or replace function expire_jobs(ids uuid[], leases bigint[], out gone uuid[], out queues text[],
     out was_cut bigint[])
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_mergejoin = off set jit = off set plan_cache_mode = force_generic_plan
+    set enable_nestloop = off set enable_hashjoin = on as $$ -- else each job would look at all jobs of the step
 #variable_conflict use_column
 begin
     with over as materialized (
@@ -458,8 +460,8 @@ begin
     perform take_out(expire_jobs.leases, was_cut);
 end $$;
 comment on function expire_jobs(uuid[], bigint[]) is 'For expire(): moves those of these jobs that still wait to '
-    'history, also out of these leases, which are free and locked; a job that somebody has locked stays. gone: which; '
-    'was_cut: the numbers of those that were in leases';
+    'history, and out of these leases, which are free and locked. A job that somebody has locked stays. gone: the '
+    'moved jobs; was_cut: the numbers of those that were in leases';
 
 create or replace function expire(since timestamptz, since_seq bigint, most int, out n int, out queues text[],
     out upto timestamptz, out upto_seq bigint)
@@ -469,8 +471,8 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 #variable_conflict use_column
 declare
     seen   record;
-    stays  record; -- the first that stays
-    leases bigint[]; -- free ones, locked: a lease that a claim is just taking is not waited for
+    stays  record; -- the first job that stays
+    leases bigint[]; -- free leases, locked; a claim that is in progress is not waited for
     done   record;
 begin
     n := 0; upto := now(); upto_seq := 9223372036854775807;
@@ -505,9 +507,9 @@ begin
         perform bucket_forget(q, done.was_cut) from unnest(queues) q;
     end if;
 end $$;
-comment on function expire(timestamptz, bigint, int) is 'Jobs whose time is over (expires_at) go to history as '
-    'cancelled, with the error "expired": up to most of those after this time and number that wait, also in free '
-    'leases. A running job is left alone, a failed one stays. upto, upto_seq: no such job is left before';
+comment on function expire(timestamptz, bigint, int) is 'Moves jobs whose expires_at has passed to history, as '
+    'cancelled with the error "expired": up to most waiting jobs after this time and number, also from free leases. '
+    'Running and failed jobs are left alone. upto, upto_seq: before these, no such job is left';
 
 create or replace function tend_expired(inout place lane, began timestamptz, out n int, out queues text[])
 language plpgsql set search_path from current as $$
@@ -528,7 +530,7 @@ begin
         queues := e.queues;
     end if;
     took := clock_timestamp() - began;
-    if over or took > interval '3 ms' then -- it took its time without finding any: the dead lay there
+    if over or took > interval '3 ms' then -- or: the look was slow and found nothing, so it read many dead entries
         place.expired_to := e.upto;
         place.expired_seq := e.upto_seq;
         place.expire_at := began + greatest(10 * took, case when n < 1000 then interval '1 s' end);
@@ -538,9 +540,9 @@ begin
         place.laps := 2; -- an expired job frees its key
     end if;
 end $$;
-comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires what is over, each second from '
-    'where the last look ended and, for a thousandth of the time, at least once a minute, from the first job on: a job '
-    'may be pushed with its time already over';
+comment on function tend_expired(lane, timestamptz) is 'For tend_limits(): expires jobs, once a second from where the '
+    'last look ended. Because a job may be pushed after its expires_at, a look also starts at the first job, at least '
+    'once a minute and for at most a thousandth of the time';
 
 create or replace function tend_limits(news boolean, out unblocked int, out expired int, out queues text[],
     out wait_ms int)
@@ -591,5 +593,5 @@ begin
     wait_ms := 1 + 1000 * extract(epoch from least(case when place.laps > 0 then greatest(place.due, began) end,
         case when expired >= 1000 then place.expire_at end, now() + interval '1 min') - clock_timestamp());
 end $$;
-comment on function tend_limits(boolean) is 'Unblocks and expires, for schedule(): news = something has changed since '
-    'the last call. Where there is nothing to do it writes nothing';
+comment on function tend_limits(boolean) is 'For schedule(): unblocks and expires jobs. news: something has changed '
+    'since the last call. If there is nothing to do, it writes nothing';

@@ -1,21 +1,22 @@
--- Limits of queues: rate limits (token buckets) and concurrency limits. All of it runs under the scheduler lock, inside
--- schedule(). cut() and cut_hard() leave out queues with limits.
+-- Limits of queues: rate limits (token buckets) and concurrency limits. Everything in this file runs under the
+-- scheduler lock, inside schedule(). cut() and cut_hard() leave out queues with limits.
 --
 -- A token bucket, exact over any number of workers: in a window of w seconds at most burst + rate * w jobs start. A job
 -- starts when it is claimed. level(t) is at most burst, grows by rate, and falls by 1 when a job STARTS. Jobs that are
 -- cut but not started have their tokens reserved: a job is cut only while level - (jobs cut and not started) >= 1. So
--- workers never find more free jobs than the bucket holds. The jobs that were cut are kept in bucket.seqs. At the next
--- look each of them is still free, or claimed (its lease says when), or gone. If it is gone, the deltas of its queue
--- say by when it must have started. If a start is taken for later than it was, that costs a little speed, but never
--- exceeds the limit. Each look that changed something appends one row and deletes the row before by its number.
+-- workers never find more free jobs than the bucket holds.
+-- bucket.seqs holds the jobs that were cut. At the next look each of them is still free, or claimed (its lease says
+-- when), or gone. If it is gone, the deltas of its queue give the latest time at which it can have started. If that is
+-- later than its real start, the queue runs a little slower; the limit is never exceeded. Each look that changed
+-- something appends one row and deletes the row before by its number.
 
 create index if not exists queue_config_limited on queue_config (queue)
     where rate is not null or max_running is not null;
--- A cut asks whether the weights differ: for the least and for the most.
+-- A cut asks for the least and for the greatest weight, to find out whether the weights differ.
 create index if not exists queue_config_weight on queue_config (weight);
 
 alter table tick add column if not exists limited_at timestamptz;
-comment on column tick.limited_at is 'When the next token comes for a job that waits. Then queues with limits are '
+comment on column tick.limited_at is 'When the next token comes for a job that waits. Then the queues with limits are '
     'looked at again';
 
 create table if not exists bucket (
@@ -28,15 +29,15 @@ create table if not exists bucket (
 create unique index if not exists bucket_queue on bucket (queue, n desc);
 alter table bucket set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0);
-comment on table bucket is 'Token buckets of queues with a rate; the newest row of a queue counts';
+comment on table bucket is 'Token buckets of queues with a rate limit; the newest row of a queue counts';
 comment on column bucket.level is 'Tokens at that time; each start takes one';
-comment on column bucket.seqs is 'Jobs that were cut and had not started: tokens are kept for them';
+comment on column bucket.seqs is 'Jobs that were cut and had not started; their tokens are reserved';
 
 create or replace function bucket_levels(t tick, queues text[])
 returns table (queue text, n bigint, at timestamptz, level float8, rate float8, seqs bigint[], changed boolean)
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
     set enable_mergejoin = off set jit = off as $$
-    with clock as materialized ( -- not now(): after a wait for the scheduler lock it may be before the last look
+    with clock as materialized ( -- not now(): after a wait for the scheduler lock, now() may be before the last look
         select clock_timestamp() as time
     ), last as materialized (
         select c.queue, c.rate::float8 as rate, k.burst, b.n, clock.time, least(b.at, clock.time) as at,
@@ -51,7 +52,7 @@ language sql stable set search_path from current set enable_seqscan = off set en
     ), reserved as materialized (
         select c.queue, c.at, c.time, c.rate, u.seq, coalesce(l.free, false) as free, l.started
         from last c cross join unnest(c.seqs) u (seq) left join lease l on l.queue = c.queue and l.seq = u.seq
-    ), answer as materialized ( -- the answers that ended the others: they cannot have started later
+    ), answer as materialized ( -- the answers that ended the other jobs: these cannot have started later
         select d.queue, max(case when d.runs is null then d.at
                                  else d.at - (select min(r) - 1 from unnest(d.runs) r) * interval '1 ms' end) as at
         from deltas_since(t.snapshot, t.xid) d
@@ -62,7 +63,7 @@ language sql stable set search_path from current set enable_seqscan = off set en
         select r.queue, r.rate,
                extract(epoch from greatest(coalesce(r.started, a.at, r.time), r.at) - r.at)::float8 as x
         from reserved r left join answer a on a.queue = r.queue where not r.free
-    ), charged as ( -- when, in seconds after the last look, the bucket would be full again
+    ), charged as ( -- in how many seconds after the last look the bucket would be full again
         select z.queue, count(*) as n, max(z.x + z.rank / z.rate) as full_at
         from (select s.*, row_number() over (partition by s.queue order by s.x desc) as rank from started s) z
         group by z.queue
@@ -75,8 +76,8 @@ language sql stable set search_path from current set enable_seqscan = off set en
            c.rate, coalesce(r.seqs, '{}'), c.n is null or f.n > 0
     from last c left join charged f on f.queue = c.queue left join left_free r on r.queue = c.queue
 $$;
-comment on function bucket_levels(tick, text[]) is 'The token buckets of these queues now: what has started since the '
-    'last look is charged at the time it started';
+comment on function bucket_levels(tick, text[]) is 'The token buckets of these queues now. Jobs that have started '
+    'since the last look are charged at the time they started';
 
 create or replace function bucket_settle(queue text) returns void
 language sql set search_path from current as $$
@@ -87,7 +88,7 @@ language sql set search_path from current as $$
         delete from bucket b where b.queue = bucket_settle.queue and b.n = any(array(select now.n from now)))
     insert into bucket (queue, at, level, seqs) select queue, at, level, seqs from now
 $$;
-comment on function bucket_settle(text) is 'Brings a bucket up to now, before its rate changes';
+comment on function bucket_settle(text) is 'Computes a bucket up to now, before its rate changes';
 
 create or replace function bucket_forget(queue text, seqs bigint[]) returns void
 language sql set search_path from current as $$
@@ -100,8 +101,8 @@ language sql set search_path from current as $$
     select l.queue, l.at, l.level, array(select unnest(l.seqs) except select unnest(bucket_forget.seqs))
     from last l where l.seqs && bucket_forget.seqs
 $$;
-comment on function bucket_forget(text, bigint[]) is 'These jobs were cut, and will not start: their tokens are free '
-    'again';
+comment on function bucket_forget(text, bigint[]) is 'Returns the tokens of these jobs, which were cut and will not '
+    'start';
 
 create or replace function limit_shares(t tick, queues text[])
 returns table (queue text, free int, low bigint, seq bigint[], high bigint[], need int, room int, slots int,
@@ -128,9 +129,9 @@ language sql stable as $$
         left join level b on b.queue = c.queue
         where (c.rate is not null or c.max_running is not null) and c.paused_at is null and c.queue = any(queues)) z
 $$;
-comment on function limit_shares(tick, text[]) is 'For cut_limited(): of each of these queues the free jobs and the '
-    'first free lease, the cursor (high: NULL unless it was lowered), room = how many jobs the limits allow (slots of '
-    'them by max_running), need = how many to cut, and the bucket as it is now. No SET, so that it is inlined';
+comment on function limit_shares(tick, text[]) is 'For cut_limited(): for each of these queues its free jobs and its '
+    'first free lease, its cursor (high: NULL unless it was lowered), room: how many jobs the limits allow (slots: by '
+    'max_running), need: how many to cut, and its bucket now. No SET, so that it is inlined';
 
 create or replace function limited_jobs(queue text, seq bigint[], high bigint[], need int, leased bigint[])
 returns table (priority smallint, seq bigint, lease_timeout interval, rank bigint, taken boolean, more boolean,
@@ -151,8 +152,8 @@ language sql stable as $$
             ) a) b) c
 $$;
 comment on function limited_jobs(text, bigint[], bigint[], int, bigint[]) is 'For cut_limited(): the next jobs of a '
-    'queue, one more than is needed. leased: those in leases, in order. taken: it is cut now; more: it is left, or its '
-    'time is over; upto: up to where its priority is cut now. No SET, so that it is inlined';
+    'queue, one more than is needed. leased: the jobs in leases, in order. taken: the job is cut now; more: it is not, '
+    'or it has expired; upto: up to which number its priority is cut now. No SET, so that it is inlined';
 
 create or replace function cut_limited(t tick, queues text[], out jobs int, out free_jobs int, out free_before int,
     out first bigint, out more boolean, out wait_ms int, out remaining text[])
@@ -162,7 +163,7 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 begin
     with share as materialized (
         select * from limit_shares(t, queues)
-    ), leased as materialized ( -- jobs in leases, of queues in which a scan may meet them
+    ), leased as materialized ( -- jobs in leases, of queues where a scan may meet them
         select l.queue, array_agg(u.seq order by u.seq) as seqs from live l cross join unnest(l.seqs) u (seq)
         where l.queue in (select s.queue from share s where s.high is not null) group by l.queue
     ), job as materialized (
@@ -211,9 +212,8 @@ begin
     wait_ms := case when wait_ms is not null then greatest(1, wait_ms + 1) end;
 end $$;
 comment on function cut_limited(tick, text[]) is 'cut() for those of these queues that have a rate or a concurrency '
-    'limit, one job a lease: first = the lowest free lease of these queues, more = the step''s share was too small for '
-    'what the limits allow, wait_ms = when the next token is there for a job that waits, remaining = in which jobs '
-    'are left uncut';
+    'limit, one job a lease. first: the lowest free lease of these queues; more: the limits allow more than the share '
+    'of this step; wait_ms: when the next token comes for a job that waits; remaining: the queues with uncut jobs';
 
 create or replace function limited_among(queues text[]) returns text[]
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -230,7 +230,7 @@ begin
                     and c.queue > after order by c.queue limit looks);
     upto := case when cardinality(queues) = looks then queues[looks] end;
 end $$;
-comment on function next_limited(text, int) is 'The next queues with limits in the order of names; upto = the last of '
+comment on function next_limited(text, int) is 'The next queues with limits in the order of names. upto: the last of '
     'them, NULL = there are no more';
 
 create or replace function limits_left(inout new tick, k record, queues text[], passed boolean)
@@ -239,26 +239,28 @@ declare
     most constant int := 500;
 begin
     new.limited := array((select unnest(new.limited) except select unnest(queues)) union select unnest(k.remaining));
-    if new.limits is not null then -- on the way; one list more than full = pass again
+    -- the names are being gone through; if the list is more than full, begin again afterwards
+    if new.limits is not null then
         new.limited := new.limited[:most];
         new.limited_at := clock_timestamp();
     elsif cardinality(new.limited) >= most then
         new.limits := '';
         new.limited := '{}';
         new.limited_at := clock_timestamp() + case when passed then interval '200 ms' else '0' end;
-    elsif passed then -- each of the list has its own time: the next look finds the first
+    elsif passed then -- each queue in the list has a time of its own: the next look finds the first
         new.limited_at := clock_timestamp();
     end if;
 end $$;
 comment on function limits_left(tick, record, text[], boolean) is 'For step_limits(): which queues have to be looked '
-    'at again, and when. k: what cut_limited() said of these queues; passed: the last of all names was reached';
+    'at again, and when. k: the result of cut_limited() for these queues; passed: the last name has been reached';
 
 create or replace function step_limits(t tick, inout new tick, woken text[], whole boolean,
     out cut int, out more boolean, out wrote boolean)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-    again  boolean := whole or coalesce(t.limited_at <= clock_timestamp(), false); -- look at those that wait
+    -- whether to look at the queues that wait
+    again  boolean := whole or coalesce(t.limited_at <= clock_timestamp(), false);
     passed boolean := false;
     queues text[] := '{}';
     part   record;
@@ -272,7 +274,7 @@ begin
     end if;
     queues := limited_among(woken);
     if cardinality(queues) > 500 then
-        new.limited := queues[:500]; -- so many that all are passed again
+        new.limited := queues[:500]; -- too many for one step: go through all queues with limits
         new.limits := coalesce(new.limits, '');
         queues := '{}';
     end if;
@@ -298,5 +300,5 @@ begin
                            is distinct from (t.limited_at, t.limited, t.limits);
 end $$;
 comment on function step_limits(tick, tick, text[], boolean) is 'For schedule(): cuts the queues with limits: those in '
-    'which something has come up and, if a token is due or all are to be cut (whole), those that wait; more than 500 '
-    'of them in turn';
+    'which something has changed (woken) and, if a token is due or all are to be cut (whole), those that wait. If more '
+    'than 500 wait, the steps take them in turn';

@@ -1,9 +1,10 @@
--- Retention: when the retention of their queue has passed, finished jobs are deleted from history, and their attempts
--- with them. After the longest retention of all queues, a whole day is dropped as a partition. Queues that keep jobs
--- for a shorter time are trimmed in batches, 500 queues a second. schedule() calls retain() once a minute, each second
--- until all queues were looked at, and at each step while more is to do.
+-- Retention: finished jobs are deleted from history when the retention of their queue has passed, and their attempts
+-- with them. After the longest retention of all queues, a whole day is dropped as a partition. Queues with a shorter
+-- retention are trimmed in batches, 500 queues a second. schedule() calls retain() once a minute, once a second until
+-- all queues have been looked at, and at each step while there is more to delete.
 
-create index if not exists queue_config_retention on queue_config (retention); -- the least and the most, at each call
+-- each call asks for the shortest and the longest
+create index if not exists queue_config_retention on queue_config (retention);
 
 create or replace function drop_days() returns boolean
 language plpgsql set search_path from current set timezone = 'UTC' set lock_timeout = '50ms' as $$
@@ -14,20 +15,20 @@ declare
 begin
     for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
                 where i.inhparent in ('history'::regclass, 'attempt'::regclass)
-                  and case when c.relname ~ '_[0-9]{8}$' -- a plan may look at all relations
+                  and case when c.relname ~ '_[0-9]{8}$' -- CASE, because a plan may look at all relations
                            then to_date(right(c.relname, 8), 'YYYYMMDD') < last_day end
                            order by right(c.relname, 8) loop
         begin
             execute format('drop table %I', part);
         exception when lock_not_available then
-            exit when waits; -- a dump reads them all; completions wait behind each try, so there are no more
-            waits := true; -- somebody reads this one
+            exit when waits; -- one wait only: completions wait behind it, and a pg_dump reads all days
+            waits := true; -- somebody reads this day
         end;
     end loop;
     return waits;
 end $$;
-comment on function drop_days() is 'Drops the days of history and attempt that every queue''s retention has left '
-    'behind, where that waits for nobody longer than 50 ms; true = a day is in use and has to be tried again';
+comment on function drop_days() is 'Drops the days of history and attempt that are older than the retention of every '
+    'queue, unless the drop would wait for somebody longer than 50 ms. true = a day is in use: try again later';
 
 create or replace function trim_history(inout place text, looks int, most int, out n int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -47,12 +48,13 @@ begin
         limit most)
     delete from history h using outdated v where h.tableoid = v.part and h.ctid = v.place;
     get diagnostics n = row_count;
-    if n < most then -- else the same names again
+    if n < most then -- otherwise the same names again
         place := case when cardinality(names) = looks then names[looks] else '' end;
     end if;
 end $$;
-comment on function trim_history(text, int, int) is 'Deletes up to so many finished jobs of queues that keep less than '
-    'the longest retention, of the next queues in the order of names. place: where it ended, empty = at the last name';
+comment on function trim_history(text, int, int) is 'Deletes up to most finished jobs of the next queues in the order '
+    'of names, if they keep jobs for less than the longest retention. place: the last name looked at, empty = there '
+    'are no more';
 
 create or replace function retain(inout place text, out pause interval)
 language plpgsql set search_path from current as $$
@@ -67,5 +69,5 @@ begin
     pause := case when trimmed = most then interval '0' when place <> '' then interval '1 s'
                   when waits then interval '5 s' else interval '1 min' end;
 end $$;
-comment on function retain(text) is 'Lets go of what no queue wants to keep any more, 500 queues a call in the order '
-    'of names. place: from where it goes on; pause: when to come back';
+comment on function retain(text) is 'Deletes finished jobs that no queue keeps any longer, 500 queues a call in the '
+    'order of names. place: the last name looked at; pause: when to call again';

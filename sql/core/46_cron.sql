@@ -1,15 +1,15 @@
--- Schedules: jobs that push themselves. Here are the tables, the reading of a cron line and its next time; what is due
--- is pushed by 47_cron_run.sql, what an operator does with schedules stands in 75_schedules.sql.
+-- Schedules push jobs by themselves. This file has the tables, the parser of a cron line and the computation of its
+-- next time. 47_cron_run.sql pushes what is due; 75_schedules.sql has what an operator does with schedules.
 --
 -- A line has five fields: minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, day of week 0-7 or sun-sat
 -- (0 and 7 are Sunday); each is *, a number, a range a-b, a list a,b, and steps */n or a-b/n. Where both days are
 -- restricted either of them is enough, as crontab(5) has it. @hourly, @daily (@midnight), @weekly, @monthly, @yearly
 -- (@annually) are short for such lines; @every 90s (s, m, h, d) is each multiple of that time since 1970, UTC.
 --
--- Time zones, as cron(8) of Debian and of cronie do it. A line whose minute or hour begins with * goes by real time:
--- where the clock jumps ahead the hour that is missing has no runs, and an hour that comes twice has its runs twice.
--- Any other line runs at fixed times of the day: those that are missing run once, at the moment of the change; those
--- that come twice run once, the first time.
+-- Time zones, by the rule of cron(8) of Debian and of cronie. A line whose minute or hour begins with * follows real
+-- time: if the clock jumps ahead, the missing hour has no runs; an hour that comes twice has its runs twice. Any other
+-- line runs at fixed times of the day: times that are missing run once, at the moment of the change; times that come
+-- twice run once, the first time.
 
 create table if not exists schedule (
     name         text collate "C" primary key check (length(name) between 1 and 200),
@@ -40,16 +40,16 @@ create table if not exists schedule (
     constraint schedule_one_of_all check (not only_one or catch_up <> 'all')
 );
 create index if not exists schedule_next on schedule (next_run);
-comment on table schedule is 'Jobs that are pushed again and again: when (cron, tz) and what';
+comment on table schedule is 'Schedules: when to push a job (cron, tz), and which';
 comment on column schedule.tz is 'A name of the IANA time zones, e.g. Europe/Berlin';
-comment on column schedule.only_one is 'No run while the job of an earlier one is unfinished';
-comment on column schedule.catch_up is 'What becomes of times that nobody was there for: none is made up for, the '
-    'latest is, all are';
-comment on column schedule.next_run is 'NULL = none: it is paused, or its line cannot be followed any more (error)';
+comment on column schedule.only_one is 'No run while the job of an earlier run is unfinished';
+comment on column schedule.catch_up is 'What happens to times that were missed because no scheduler was active: none, '
+    'the latest or all of them are pushed';
+comment on column schedule.next_run is 'NULL = there is none: the schedule is paused, or its line can''t be computed '
+    'any more (error)';
 comment on column schedule.last_run is 'The time that the last run was for';
-comment on column schedule.runs_from is 'Runs for an earlier time were deleted, or those of a removed schedule of '
-    'this name';
-comment on column schedule.error is 'Why the last run could not be pushed; NULL = it was';
+comment on column schedule.runs_from is 'Earlier runs were deleted, or belong to a removed schedule of this name';
+comment on column schedule.error is 'Why the last run could not be pushed; NULL = it was pushed';
 
 create table if not exists cron_run (
     schedule text collate "C" not null,
@@ -62,9 +62,9 @@ create table if not exists cron_run (
 );
 comment on table cron_run is 'The last 100 runs of each schedule; its key makes a second run for the same time '
     'impossible';
-comment on column cron_run.due is 'The time that it is for; at = when it was pushed';
-comment on column cron_run.pushed is 'False: an earlier job was not finished (job), the push failed, or nobody was '
-    'there (error)';
+comment on column cron_run.due is 'The time for which the run is; at = when it was pushed';
+comment on column cron_run.pushed is 'False: the job of an earlier run was unfinished (job), the push failed, or the '
+    'time was missed (error)';
 
 alter table tick add column if not exists cron_at timestamptz;
 comment on column tick.cron_at is 'When to look at the schedules again; NULL = at once';
@@ -83,8 +83,8 @@ begin
     raise '%: "%" is not a number%', label, left(word, 30), coalesce(' and none of ' || array_to_string(names, ' '), '')
         using errcode = 'QT007';
 end $$;
-comment on function cron_number(text, text, int, int, text[]) is 'One number or name of a field; QT007 says what is '
-    'wrong with it';
+comment on function cron_number(text, text, int, int, text[]) is 'One number or name of a field; raises QT007 with the '
+    'reason if it is invalid';
 
 create or replace function cron_field(field text, label text, low int, high int, names text[] default null)
     returns int[]
@@ -133,7 +133,7 @@ begin
     end if;
     return long;
 end $$;
-comment on function cron_every(text) is 'The time of an @every line';
+comment on function cron_every(text) is 'The interval of an @every line';
 
 create or replace function cron_parse(cron text, out minutes int[], out hours int[], out days int[], out months int[],
     out weekdays int[], out either boolean, out fixed boolean, out every interval)
@@ -174,16 +174,16 @@ begin
             else format('the months %s have', array_to_string(months, ',')) end, days[1] using errcode = 'QT007';
     end if;
 end $$;
-comment on function cron_parse(text) is 'A cron line as the numbers that each field allows. either = one of both days '
-    'is enough; fixed = times of the day, not by the hour or minute; every = an @every line, then nothing else. QT007 '
-    'where it is none';
+comment on function cron_parse(text) is 'A cron line as the numbers that each field allows. either: one of the two day '
+    'fields is enough; fixed: times of the day, not by the hour or minute; every: the interval of an @every line, all '
+    'else is NULL then. Raises QT007 if the line is invalid';
 
 create or replace function cron_zone(tz text) returns text
 language plpgsql stable set search_path from current as $$
 declare
     zone text;
 begin
-    if length(tz) <= 100 then -- of a long text lower() would be asked once a zone
+    if length(tz) <= 100 then -- a longer name is no zone; lower() of a long text for each zone would be slow
         select z.name into zone from pg_timezone_names z where lower(z.name) = lower(tz) and z.name !~ '^(posix|right)'
         order by z.name = tz desc limit 1;
     end if;
@@ -195,8 +195,8 @@ begin
     end if;
     return zone;
 end $$;
-comment on function cron_zone(text) is 'A time zone by its name, as it is written; QT007 where there is none. Slow '
-    '(reads all zones): for settings only';
+comment on function cron_zone(text) is 'The correct spelling of a time zone''s name; raises QT007 if there is no such '
+    'zone. Slow (reads all zones), so only for settings';
 
 create or replace function cron_local(minutes int[], hours int[], days int[], months int[], weekdays int[],
     either boolean, c timestamp)
@@ -204,7 +204,7 @@ returns timestamp
 language plpgsql immutable set search_path from current as $$
 declare
     d    date := c::date;
-    last date := c::date + 15100; -- 29 February on a given day of the week: 40 years at most
+    last date := c::date + 15100; -- 29 February on a given day of the week comes after 40 years at most
     h    int := date_part('hour', c);
     m    int;
     on_day boolean;
@@ -236,12 +236,12 @@ begin
     end loop;
     raise 'this line has no time within 40 years' using errcode = 'QT007';
 end $$;
-comment on function cron_local(int[], int[], int[], int[], int[], boolean, timestamp) is 'The first time after c that '
-    'the fields allow, as a clock on the wall shows it';
+comment on function cron_local(int[], int[], int[], int[], int[], boolean, timestamp) is 'The first local time after c '
+    'that the fields allow';
 
 create or replace function cron_offset(tz text, t timestamptz) returns interval
 language sql stable as $$ select (t at time zone tz) - (t at time zone 'UTC') $$;
-comment on function cron_offset(text, timestamptz) is 'How far a zone is ahead of UTC then';
+comment on function cron_offset(text, timestamptz) is 'By how much a zone is ahead of UTC at that time';
 
 create or replace function cron_change(tz text, low timestamptz, high timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -280,8 +280,8 @@ begin
     first := least(a, last);
     last := greatest(a, last);
 end $$;
-comment on function cron_instants(timestamp, text) is 'When a clock on the wall of the zone shows c: first and last '
-    'time (the same but where an hour comes twice); gap = it never does, and this is when the clock jumps over it';
+comment on function cron_instants(timestamp, text) is 'The time at which local clocks of the zone show c: first and '
+    'last differ if an hour comes twice. gap: the clocks never show c, and this is when they jump over it';
 
 create or replace function cron_next(cron text, tz text, after timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -306,7 +306,7 @@ begin
         t := case when p.fixed then coalesce(i.first, i.gap) when i.first > after then i.first else i.last end;
         exit when t > after;
     end loop;
-    if not p.fixed and cron_offset(tz, after + interval '26 h') < cron_offset(tz, after) then -- an hour comes again
+    if not p.fixed and cron_offset(tz, after + interval '26 h') < cron_offset(tz, after) then -- an hour comes twice
         turn := cron_change(tz, after, after + interval '26 h');
         c := cron_local(p.minutes, p.hours, p.days, p.months, p.weekdays, p.either,
                         (turn at time zone tz) - interval '1 min');
@@ -317,8 +317,8 @@ begin
     return t;
 end $$;
 comment on function cron_next(text, text, timestamptz) is 'The first time after the given one at which a cron line is '
-    'due in a time zone. Where the clock changes: a line with * first in minute or hour goes by real time; another one '
-    'runs once for what is missing, at the change, and once for what comes twice';
+    'due in a time zone. If the clock changes: a line with * first in minute or hour follows real time; any other line '
+    'runs once for missing times, at the change, and once for times that come twice';
 
 create or replace function cron_last(cron text, tz text, due timestamptz, at timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -333,7 +333,7 @@ begin
         exit when t > at;
         mid := due + (high - due) / 2;
         t := cron_next(cron, tz, mid);
-        while t > at loop -- nothing is due after mid
+        while t > at loop -- no time of the line is after mid
             high := mid;
             mid := due + (high - due) / 2;
             t := cron_next(cron, tz, mid);
@@ -341,8 +341,8 @@ begin
     end loop;
     return due;
 end $$;
-comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last time up to at that is due, given an '
-    'earlier one: by halving, however many lie between';
+comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last due time up to at, given an earlier '
+    'due time. Found by binary search, however many due times lie between';
 
 create or replace function cron_times(cron text, tz text default 'UTC', n int default 3,
     after timestamptz default now()) returns setof timestamptz
@@ -353,7 +353,8 @@ begin
     elsif after > '9999-12-31' and after <> 'infinity' then
         raise 'after is a time before the year 10000, not %', after using errcode = 'QT007';
     end if;
-    if not exists (select from schedule s where s.tz = cron_times.tz) then -- theirs were looked up when they were set
+    -- zones of schedules were looked up when they were set
+    if not exists (select from schedule s where s.tz = cron_times.tz) then
         tz := cron_zone(coalesce(tz, 'UTC'));
     end if;
     for i in 1 .. coalesce(n, 3) loop

@@ -1,6 +1,6 @@
--- Pushing the jobs of schedules that are due. The scheduler's step calls cron_due(), so the jobs, the next time and the
--- rest of the step are one transaction. Two schedulers, a take-over or a clock that is set back can't push one time
--- twice: the row of the schedule is locked, next_run only grows, and cron_run has one row for each schedule and time.
+-- Pushes the jobs of schedules that are due. The scheduler's step calls cron_due(), so the jobs, the next time and the
+-- rest of the step are one transaction. No time is pushed twice by two schedulers, a take-over or a clock that is set
+-- back: the row of the schedule is locked, next_run only grows, and cron_run has one row for each schedule and time.
 
 create or replace function cron_key(s schedule, due timestamptz) returns text
 language sql immutable set search_path from current as $$
@@ -9,8 +9,8 @@ language sql immutable set search_path from current as $$
                      '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"'
                                                           else '"Z"' end) end
 $$;
-comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: the schedule and the '
-    'time; only_one: the schedule alone';
+comment on function cron_key(schedule, timestamptz) is 'The unique key of a schedule''s job: the name of the schedule '
+    'and the time of the run; with only_one the name alone';
 
 create or replace function cron_push(s schedule, due timestamptz, out job uuid, out pushed boolean, out error text)
 language plpgsql set search_path from current as $$
@@ -48,7 +48,7 @@ begin
     end;
     update cron_run r set job = cron_push.job, pushed = cron_push.pushed, error = cron_push.error
     where r.schedule = s.name and r.due = cron_push.due;
-    -- 100 runs are kept. Runs before runs_from were deleted or are no longer this schedule's: none is read again
+    -- 100 runs are kept. Runs before runs_from were deleted or belong to a removed schedule: none of them is read again
     oldest := (select o.due from cron_run o
                where o.schedule = s.name and o.due >= coalesce(s.runs_from, '-infinity')
                order by o.due desc offset 99 limit 1);
@@ -61,8 +61,8 @@ begin
         error_at = case when cron_push.job is null then clock_timestamp() end
     where x.name = s.name;
 end $$;
-comment on function cron_push(schedule, timestamptz) is 'One run of a schedule for a time; none if it had one already. '
-    'If the push fails, the error is kept in the run and in the schedule; other schedules go on';
+comment on function cron_push(schedule, timestamptz) is 'Pushes one run of a schedule for a time, unless that time had '
+    'its run already. If the push fails, the error is stored in the run and in the schedule, and other schedules go on';
 
 create or replace function cron_fire(s schedule, at timestamptz, most int) returns int
 language plpgsql set search_path from current as $$
@@ -99,15 +99,15 @@ begin
     end if;
     update schedule x set next_run = due where x.name = s.name;
     return n;
-exception when others then -- the line can't be followed any more: its zone is gone, say
+exception when others then -- the line can't be computed any more: for example its zone is gone
     raise log 'queuetop: schedule % stands still: %', to_json(s.name), to_json(sqlerrm);
     update schedule x set next_run = null, error = left('stands still: ' || sqlerrm, 1000), error_at = clock_timestamp()
     where x.name = s.name;
     return 0;
 end $$;
-comment on function cron_fire(schedule, timestamptz, int) is 'Pushes the jobs that a schedule is due for, as its '
-    'catch_up says, and sets its next time. Up to a minute late counts as in time, because a new scheduler needs some '
-    'seconds to take over. Returns how many jobs';
+comment on function cron_fire(schedule, timestamptz, int) is 'Pushes the jobs of a schedule that are due, as catch_up '
+    'says, and sets its next time. A run up to a minute late counts as in time, because a new scheduler needs some '
+    'seconds to take over. Returns how many jobs it pushed';
 
 create or replace function cron_due(at timestamptz default now()) returns timestamptz
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
@@ -123,5 +123,5 @@ begin
     return (select least(min(x.next_run), at + interval '1 s') from schedule x);
 end $$;
 comment on function cron_due(timestamptz) is 'For the scheduler''s step: pushes a job for each schedule that is due, '
-    'at most 100 a call. Returns when to look again: now if more is due, otherwise the next time, after a second at '
-    'the latest';
+    'at most 100 a call. Returns when to look again: now if more is due, otherwise at the next time, but after a '
+    'second at the latest';

@@ -3,8 +3,8 @@
 -- mode, until the end of its transaction. If that fails, a worker is waiting: the pusher notifies the slot's channel.
 -- No wake-up is lost: while the pusher holds the lock in shared mode nobody can take the slot. So a job is either
 -- committed before the waiter's last look, which sees it, or its pusher finds the slot taken.
---   slot 0        the waiter that pushes wake (trigger queue_pushed): it makes the scheduling step itself.
---                 If no worker is idle, the scheduler waits here after a second without anything new
+--   slot 0        its waiter is woken by pushes (trigger queue_pushed), and makes the scheduling step itself. If no
+--                 worker is idle, the scheduler waits in slot 0 after a second without anything new
 --   slots 1 to 16 the others: woken when more was cut than one worker can take, or when slot 0 becomes free
 -- Of a hundred idle workers 17 listen; the others look from time to time. Through a transaction pooler nobody waits,
 -- because session locks and LISTEN would belong to the pooler's connections (see backend_pid in claim_or_wait).
@@ -17,8 +17,8 @@ comment on function slot_channel(int) is 'The channel that the waiter in this sl
 create or replace function slot_waits(slot int) returns boolean
 language sql volatile set search_path from current as
 $$ select not pg_try_advisory_xact_lock_shared(slot_class() + slot, 'queue'::regclass::oid::int) $$;
-comment on function slot_waits(int) is 'Whether somebody waits in the slot; if not, nobody can begin to before this '
-    'transaction ends';
+comment on function slot_waits(int) is 'Whether somebody waits in the slot. If nobody does, nobody can take the slot '
+    'before this transaction ends';
 
 create or replace function wake(n int) returns int
 language plpgsql security definer set search_path from current as $$
@@ -34,7 +34,7 @@ begin
     end loop;
     return woken;
 end $$;
-comment on function wake(int) is 'Wakes up to n of the workers that wait behind slot 0; the answer is how many';
+comment on function wake(int) is 'Wakes up to n of the workers in the slots behind slot 0. Returns how many were woken';
 
 create or replace function wake_workers() returns void
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -42,7 +42,8 @@ declare
     free int;
     every boolean;
 begin
-    if not slot_waits(0) and not slot_waits(1) then -- no new waiter can take slot 0; others look within a second
+    -- a new waiter can't take slot 0 now; the others look within a second
+    if not slot_waits(0) and not slot_waits(1) then
         return;
     end if;
     select t.hasty, (select count(*) from (select from work_queue w
@@ -52,15 +53,15 @@ begin
         perform pg_notify(slot_channel(0), '');
         free := free - 1;
     end if;
-    perform wake(case when every and free > 0 then 16 else free end); -- every: some nodes work some queues only
+    perform wake(case when every and free > 0 then 16 else free end); -- every: some nodes work only some queues
 end $$;
-comment on function wake_workers() is 'After a cut: wakes as many of those that wait as there are free leases';
+comment on function wake_workers() is 'After a cut: wakes as many waiting workers as there are free leases';
 
 create or replace function idle_wait() returns int
 language sql volatile set search_path from current as
 $$ select case when slot_waits(0) then 1000 else 50 end $$;
-comment on function idle_wait() is 'When the scheduler should look again, in ms: a worker that waits looks itself as '
-    'soon as something is pushed';
+comment on function idle_wait() is 'After how many ms the scheduler should look again if nothing is new. If a worker '
+    'waits for pushes, that worker looks when something is pushed';
 
 create or replace function what_is_new(t tick, queues text[])
 returns table (queue text, priority smallint, low bigint, after timestamptz, cut bigint, odd boolean)
@@ -76,8 +77,8 @@ language sql stable as $$
     left join queue_config q on q.queue = u.queue
 $$;
 comment on function what_is_new(tick, text[]) is 'For take_new(): the queues and priorities in which something has '
-    'changed since the last step. low: the first new job; after: when the first new waiting job is due; cut: where the '
-    'cursor is; odd: only a whole step knows what to do. No SET, so that it is inlined';
+    'changed since the last step. low: the first new job; after: when the first new waiting job is due; cut: the '
+    'cursor; odd: the queue needs a whole step. No SET, so that it is inlined';
 
 create or replace function take_new(t tick, node text, n int, timeout interval, queues text[], start boolean,
     out state text, out leases bigint[], out due timestamptz)
@@ -89,6 +90,10 @@ declare
     new  tick := t;
     seen record;
 begin
+    if exists (select from deltas_since(t.snapshot, t.xid) d where d.error_key is null offset 1000) then
+        state := 'step';
+        return;
+    end if;
     with news as materialized (
         select * from what_is_new(t, take_new.queues)
     ), job as materialized (
@@ -96,7 +101,7 @@ begin
             select j.seq, j.lease_timeout, j.run_timeout, j.expires_at from queue j
             where j.queue = l.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.cut
             order by j.seq limit take_new.n + 1::bigint) j
-        where l.low is not null
+        where l.low is not null limit take_new.n + 1::bigint
     )
     select pg_current_snapshot() as snapshot,
            (select bool_or(odd) from news) or (select bool_or(expires_at <= clock_timestamp()) from job)
@@ -117,12 +122,13 @@ begin
         new.after := least(t.after, seen.after);
         new.after_seq := case when seen.after <= t.after then 0 else t.after_seq end;
         perform step_end(seen.snapshot, new);
+        perform tell_sleepers();
         state := case when leases is null then 'nothing' else 'taken' end;
     end if;
 end $$;
-comment on function take_new(tick, text, int, interval, text[], boolean) is 'The short way for few new jobs if nothing '
-    'else waits: cuts and claims them at once. step = not that simple, the whole step must be made. Under the '
-    'scheduler lock';
+comment on function take_new(tick, text, int, interval, text[], boolean) is 'The fast path for few new jobs if nothing '
+    'else waits: cuts and claims them at once. step = the case is not that simple, or there are too many deltas: a '
+    'whole step must be made. Under the scheduler lock';
 
 create or replace function lease_new(node text, timeout interval, start boolean, queues text[], priorities smallint[],
     seqs bigint[], timeouts interval[], own boolean[]) returns bigint[]
@@ -161,8 +167,8 @@ begin
     return leases;
 end $$;
 comment on function lease_new(text, interval, boolean, text[], smallint[], bigint[], interval[], boolean[]) is 'For '
-    'take_new(): claimed leases of these jobs; the cursors move on. own: the job has timeouts of its own, and gets a '
-    'lease of its own';
+    'take_new(): makes claimed leases of these jobs and moves the cursors. own: the job has timeouts of its own, so it '
+    'gets a lease of its own';
 
 create or replace function is_new() returns boolean
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
@@ -174,11 +180,11 @@ begin
     select * into t from tick order by tick desc limit 1;
     return exists (select from deltas_since(t.snapshot, t.xid) where error_key is null)
            or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null)
-           -- restored, see moved(): a step counts anew
+           -- restored into another cluster, see moved(): a step counts anew
            or pg_snapshot_xmax(t.snapshot) > pg_snapshot_xmax(pg_current_snapshot());
 end $$;
-comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen: a small part '
-    'of what schedule() does to find out';
+comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen. schedule() '
+    'itself checks much more';
 
 create or replace function glance(queues text[], out nothing boolean, out due timestamptz)
 language plpgsql stable set search_path from current as $$
@@ -192,14 +198,14 @@ begin
                and not exists (select from work_queue w where w.lease >= t.free and w.lock_key is null
                                and (glance.queues is null or w.queue = any(glance.queues)));
 end $$;
-comment on function glance(text[]) is 'Whether there is nothing for a worker of these queues (NULL: all): no free '
-    'lease, and a step would make none. Without the lock, which is written; due = when that changes by itself';
+comment on function glance(text[]) is 'nothing: there is no work for a worker of these queues (NULL: all queues): no '
+    'free lease, and a step would make none. due: when that changes without a push. Takes no lock, because the '
+    'scheduler''s lock would write its row';
 
 create or replace function lane_due() returns timestamptz
 language sql stable set search_path from current as
 $$ select case when l.laps > 0 then l.due end from lane l order by l.n desc limit 1 $$;
-comment on function lane_due() is 'When blocked jobs are to be looked for again (44_keys); NULL = not before something '
-    'changes';
+comment on function lane_due() is 'When to look for blocked jobs again (44_keys); NULL = not before something changes';
 
 create or replace function look(node text, n int, timeout interval, queues text[], start boolean, polls boolean,
     out state text, out leases bigint[], out due timestamptz)
@@ -210,13 +216,13 @@ declare
     none boolean := false;
     soon timestamptz;
 begin
-    if polls then -- so often that it must cost little
+    if polls then -- polling is frequent, so it must be cheap
         select g.nothing, g.due into none, soon from glance(queues) g;
     end if;
     if exists (select from node_barred(node)) then
         state := 'nothing';
     elsif (select not still(s.until) from scheduler s order by s.term desc limit 1) then
-        state := 'alone'; -- claim() makes the step of the scheduler that is not there
+        state := 'alone'; -- claim() makes the step of the missing scheduler
         due := (select next_due(least(x.after, now()), case when x.after <= now() then x.after_seq else 0 end, null)
                 from tick x order by x.tick desc limit 1);
     elsif none then
@@ -247,9 +253,9 @@ begin
         end if;
     end if;
 end $$;
-comment on function look(text, int, interval, text[], boolean, boolean) is 'Is there something to claim? taken = these '
-    'leases, already; claim = perhaps, by claim(); alone = the same, no scheduler lives; nothing; busy = somebody is '
-    'just making a step';
+comment on function look(text, int, interval, text[], boolean, boolean) is 'Looks for something to claim. state: taken '
+    '= these leases are claimed already; claim = claim() may find some; alone = the same, and no scheduler lives; '
+    'nothing; busy = another session makes a step';
 
 create or replace function take_slot(listening int, out slot int, out fresh boolean)
 language plpgsql set search_path from current as $$
@@ -259,7 +265,7 @@ begin
     slot := -1;
     if pg_try_advisory_lock(slot_class(), at) then
         slot := 0;
-    elsif slot_waits(0) then -- else a push is under way: the next look comes soon
+    elsif slot_waits(0) then -- otherwise a push is in progress: the next look comes soon
         select s into slot from (select listening as s where listening > 0 union all select generate_series(1, 16)) z
         where pg_try_advisory_lock(slot_class() + s, at) limit 1;
         slot := coalesce(slot, -2);
@@ -270,8 +276,8 @@ begin
         execute format('listen %I', slot_channel(slot));
     end if;
 end $$;
-comment on function take_slot(int) is 'Takes a wait slot for this session: -1 = a push is just under way, -2 = all are '
-    'taken. fresh = it listens only from the end of this transaction on';
+comment on function take_slot(int) is 'Takes a wait slot for this session. -1 = a push is in progress, -2 = all slots '
+    'are taken. fresh: the session listens only from the end of this transaction on';
 
 create or replace function look_again(state text, due timestamptz, slot int, fresh boolean) returns int
 language sql volatile as $$
@@ -282,8 +288,8 @@ language sql volatile as $$
                             when state = 'alone' and slot = 0 then 250
                             else 1000 end)
 $$;
-comment on function look_again(text, timestamptz, int, boolean) is 'For claim_or_wait(): ms until it is to be called '
-    'again at the latest. state, due: what look() said; slot, fresh: what take_slot() said';
+comment on function look_again(text, timestamptz, int, boolean) is 'For claim_or_wait(): after how many ms to call it '
+    'again at the latest. state, due: the result of look(); slot, fresh: the result of take_slot()';
 
 create or replace function claim_or_wait(node text, n int, timeout interval default null, queues text[] default null,
     start boolean default true, backend_pid int default null, listening int default -1)
@@ -299,17 +305,17 @@ declare
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
     got    boolean;
     rows   int;
-    at     timestamptz; -- of the hand-out
-    seen   record; -- what look() found
-    place  record; -- the slot
+    at     timestamptz; -- when the jobs were handed out
+    seen   record; -- the result of look()
+    place  record; -- the result of take_slot()
 begin
-    if claim_fault(node, n, timeout) is not null then -- as in claim(): a lease without a node is free
+    if claim_fault(node, n, timeout) is not null then -- as in claim(): a lease without a node would be a free lease
         raise '%', claim_fault(node, n, timeout) using errcode = 'QT007';
     end if;
     if direct then
-        perform pg_advisory_unlock_all(); -- the session is the worker's own
+        perform pg_advisory_unlock_all(); -- all advisory locks: the session belongs to this worker
     end if;
-    if n < 1 then -- it takes no more: another should wait in its place
+    if n < 1 then -- the worker takes no more jobs: another should wait in its place
         perform wake(1);
         return;
     end if;
@@ -321,7 +327,7 @@ begin
             get diagnostics rows = row_count;
             got := rows > 0;
             if rows < (select sum(cardinality(w.seqs)) from work_queue w where w.lease = any(seen.leases)) then
-                perform drop_missing(seen.leases, at); -- somebody deleted them by hand just now, or their time was over
+                perform drop_missing(seen.leases, at); -- some jobs were just deleted by hand, or have expired
             end if;
         else
             return query select c.*, -1, 0 from claim(node, n, timeout, queues, start) c where seen.state <> 'nothing';
@@ -345,21 +351,21 @@ begin
     return next;
 end $$;
 comment on function claim_or_wait(text, int, interval, text[], boolean, int, int) is 'claim() for a worker that has '
-    'nothing to do. If there is nothing to claim either, the answer is one row without a lease: slot = where this '
-    'session waits from now on (below 0: nowhere), wait_ms = when to ask again at the latest (a delayed job is due; 0: '
-    'at once, because the session listens only from now on). backend_pid: the process that the client believes to talk '
-    'to; if it is another one, through a pooler, the session never waits. listening: slot of the last answer. The next '
-    'call ends the wait, a call with n = 0 only that';
+    'nothing to do. If there is nothing to claim, the answer is one row without a lease. slot: where this session '
+    'waits from now on (below 0: nowhere). wait_ms: after how many ms to call again at the latest (a delayed job is '
+    'due; 0: at once, because the session listens only from now on). backend_pid: the pid of the process that the '
+    'client is connected to; if this call runs in another process, a pooler is between, and the session never waits. '
+    'listening: slot of the last answer. The next call ends the wait; a call with n = 0 only ends the wait';
 
 create or replace function take_place(quiet interval) returns boolean
 language plpgsql set search_path from current as $$
 begin
     return quiet >= interval '1 s' and not slot_waits(0) and wake(1) = 0
-           and not (select more from tick order by tick desc limit 1) -- else claims are news, too
+           and not (select more from tick order by tick desc limit 1) -- otherwise claims are news, too
            and pg_try_advisory_lock(slot_class(), 'queue'::regclass::oid::int);
 end $$;
-comment on function take_place(interval) is 'The scheduler, in which nothing was new for so long, takes slot 0 unless '
-    'a worker could: one that waits behind is woken to take it';
+comment on function take_place(interval) is 'For a scheduler in which nothing was new for the time quiet: takes slot '
+    '0, unless a worker can. If a worker waits in another slot, that worker is woken to take slot 0';
 
 create or replace function is_late() returns boolean
 language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -369,7 +375,7 @@ language sql stable set search_path from current set enable_seqscan = off set en
         and d.at < clock_timestamp() - interval '250 ms')
     from (select * from tick order by tick desc limit 1) t
 $$;
-comment on function is_late() is 'Somebody waits to be woken by a push, and yet one that is not new has not been '
+comment on function is_late() is 'Whether somebody waits for pushes, but a push of more than 250 ms ago has not been '
     'looked at';
 
 create or replace function schedule_or_wait(holder text, quiet interval default '0', backend_pid int default null,
@@ -386,11 +392,11 @@ begin
     if quiet >= interval '2 s'
        and not exists (select from queue where state = 'blocked' and concurrency_key is not null)
        and not exists (select from queue_config where max_running is not null) then
-        rest := 1000; -- nothing waits for a job's end, of which nobody is notified
+        rest := 1000; -- a job's end notifies nobody, but no job waits for one
     end if;
     waits := false;
     if direct then
-        perform pg_advisory_unlock_all(); -- the session is the scheduler's own
+        perform pg_advisory_unlock_all(); -- all advisory locks: the session belongs to this scheduler
         waits := take_place(quiet);
     end if;
     if waits and not listening then
@@ -404,14 +410,14 @@ begin
         perform pg_advisory_unlock_all();
         waits := false;
     elsif waits and not listening then
-        wait_ms := 0; -- it listens only from the end of this transaction on
+        wait_ms := 0; -- the session listens only from the end of this transaction on
     end if;
     look_ms := case when active and not waits then idle_wait() else wait_ms end;
     fold := active and must_fold();
     return next;
 end $$;
 comment on function schedule_or_wait(text, interval, int, boolean) is 'schedule() for a process of its own in which '
-    'nothing was new for so long (quiet): where no worker waits to be woken by a push, this session does (waits), '
-    'until the next call; through a pooler it asks is_new() each look_ms. fold: fold_beside() is due. Twice a second '
-    'without news, after 2 s once where no job waits for another''s end. backend_pid: as in claim_or_wait. listening: '
-    'it has waited before on this connection';
+    'nothing was new for the time quiet. If no worker waits for pushes, this session does (waits), until the next '
+    'call; through a pooler it calls is_new() every look_ms instead. fold: fold_beside() is due. Without news the '
+    'steps come every half second; after 2 s every second, if no job waits for the end of another. backend_pid: as in '
+    'claim_or_wait. listening: the session has waited before on this connection';

@@ -1,7 +1,7 @@
--- What happened, minute by minute: one row a queue and minute, summed from the deltas between two kept folds (10 s).
--- keep_books() does that outside the scheduler's lock; if nobody calls it, the next kept fold does it. Each delta
--- counts once, by the rule of the folds, in the minute in which its transaction began. So a late commit, or deltas
--- that piled up while no scheduler lived, change a minute that is over.
+-- What happened, minute by minute: one row for each queue and minute, summed from the deltas between two kept folds (10
+-- s). keep_books() does that outside the scheduler's lock; if nobody calls it, the next kept fold does it. Each delta
+-- counts once, by the rule of the folds, in the minute in which its transaction began. So a late commit, or deltas that
+-- were not summed up for a while because no scheduler lived, may still change a minute that is over.
 --
 -- Times are kept as histograms of 64 half-octave buckets: bucket 1 is below 1 ms, bucket n from 2^((n-2)/2) to
 -- 2^((n-1)/2) ms. Only buckets that hold something are stored. A percentile read from them is within half an octave of
@@ -34,8 +34,8 @@ comment on column minute.fails is 'Jobs that failed for good';
 comment on column minute.lost is 'Attempts that ended with their worker';
 comment on column minute.wait_ms is 'Sum over completed jobs, from ready to start';
 comment on column minute.run_ms is 'Sum over completed jobs, from start to end';
-comment on column minute.ready is 'By how many jobs the ready and running ones became more, or fewer: what waited in '
-    'the past is what waits now less these';
+comment on column minute.ready is 'How many ready and running jobs the queue gained (or lost, if negative) in the '
+    'minute. The number at a past time is the present number less these';
 comment on column minute.buckets is 'The buckets that hold something, ascending; waits and runs say how many, in the '
     'same order';
 
@@ -48,90 +48,102 @@ $$ select array(select 2 ^ (i / 2.0::float8) from generate_series(0, 62) i) $$;
 comment on function bucket_bounds() is 'Where the buckets of times begin, in ms, from the second one on: half octaves '
     'from 1 ms to 24 days';
 
-create or replace function roll_minutes(kept bigint) returns int
-language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
-    set work_mem = '64MB'
-    set enable_nestloop = off
-    set plan_cache_mode = force_generic_plan as $$
-#variable_conflict use_column
-declare
-    h      fold;
-    f      fold;
-    lowest timestamptz := date_trunc('minute', now() - setting_interval('minute_keep'));
-    n      int;
-begin
-    -- once: the second waits, and finds it rolled
-    select * into h from fold where fold = kept and keep and not rolled for update;
-    if not found then
-        return 0;
-    end if;
-    update fold set rolled = true where fold = kept;
-    select * into f from fold where keep and fold < kept order by fold desc limit 1;
-    with unrolled as materialized ( -- as in fold_groups: what fold h saw and f did not
-        select greatest(date_trunc('minute', at), lowest) as minute, queue, pushed, completed, fails, retried,
-               cancelled, lost,
-               run_ms, waits, runs, ready
-        from delta where xid >= pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot)
-          and xid <> h.xid
-                         and error_key is null
-        union all
-        select greatest(date_trunc('minute', at), lowest), queue, pushed, completed, fails, retried, cancelled, lost,
-               run_ms, waits, runs, ready
-        from delta where xid < pg_snapshot_xmax(f.snapshot) and pg_visible_in_snapshot(xid, h.snapshot) and xid <> h.xid
-                         and xid = any(array(select pg_snapshot_xip(f.snapshot)) || f.xid) and error_key is null
+create or replace function unrolled(last fold, this fold, lowest timestamptz)
+returns table (minute timestamptz, queue text, pushed int, completed int, fails int, retried int, cancelled int,
+               lost int, run_ms bigint, waits int[], runs int[], ready int)
+language sql stable as $$
+    select greatest(date_trunc('minute', at), lowest), queue, pushed, completed, fails, retried, cancelled, lost,
+           run_ms, waits, runs, ready
+    from delta
+    where xid >= pg_snapshot_xmax(last.snapshot) and pg_visible_in_snapshot(xid, this.snapshot) and xid <> this.xid
+      and error_key is null
+    union all
+    select greatest(date_trunc('minute', at), lowest), queue, pushed, completed, fails, retried, cancelled, lost,
+           run_ms, waits, runs, ready
+    from delta
+    where xid < pg_snapshot_xmax(last.snapshot) and pg_visible_in_snapshot(xid, this.snapshot) and xid <> this.xid
+      and xid = any(array(select pg_snapshot_xip(last.snapshot)) || last.xid) and error_key is null
+$$;
+comment on function unrolled(fold, fold, timestamptz) is 'The deltas, as in fold_groups(), that one fold saw and the '
+    'one before did not, each with its minute, lowest at least. Part of the caller''s plan: no SET';
+
+create or replace function minute_sums(last fold, this fold, lowest timestamptz)
+returns table (minute timestamptz, queue text, pushed bigint, completed bigint, fails bigint, retried bigint,
+               cancelled bigint, lost bigint, wait_ms bigint, run_ms bigint, wait_max int, run_max int,
+               buckets smallint[], waits int[], runs int[], ready bigint)
+language sql stable as $$
+    with deltas as materialized (
+        select d.* from unrolled(last, this, lowest) d
     ), sums as materialized (
         select row_number() over () * 128 as id, z.* from (
             select minute, queue, sum(pushed) as pushed, sum(completed) as completed, sum(fails) as fails,
-                   sum(retried) as retried,
-                   sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms,
+                   sum(retried) as retried, sum(cancelled) as cancelled, sum(lost) as lost, sum(run_ms) as run_ms,
                    sum(ready) as ready
-            from unrolled group by 1, 2
+            from deltas group by 1, 2
             having num_nulls(sum(pushed), sum(completed), sum(fails), sum(retried), sum(cancelled), sum(lost),
                              sum(ready)) < 7) z
     ), bucket_parts as ( -- one number says which minute, queue and bucket: grouping by it takes half the time
         select id + 1 + width_bucket(ms, bucket_bounds()) as key, count(*) as n, 0::bigint as r, sum(ms) as wait_ms,
                max(ms) as wait_max, null::float8 as run_max
-        from (select id, unnest(waits)::float8 as ms from unrolled d join sums using (minute, queue)
+        from (select s.id, unnest(d.waits)::float8 as ms from deltas d join sums s using (minute, queue)
               where d.waits is not null) z group by 1
         union all
         select id + 1 + width_bucket(ms, bucket_bounds()), 0, count(*), 0, null, max(ms)
-        from (select id, unnest(runs)::float8 as ms from unrolled d join sums using (minute, queue)
+        from (select s.id, unnest(d.runs)::float8 as ms from deltas d join sums s using (minute, queue)
               where d.runs is not null) z group by 1
         union all
         select s.id + u.bucket, u.w, u.r, 0, null, null
-        from sums s cross join lateral (select * from minute m where m.minute = s.minute and m.queue = s.queue
-                                        offset 0) m,
+        from sums s
+        cross join lateral (select * from minute m where m.minute = s.minute and m.queue = s.queue offset 0) m,
              unnest(m.buckets, m.waits, m.runs) u (bucket, w, r)
     ), histograms as (
         select key / 128 * 128 as id, array_agg((key % 128)::smallint) as buckets, array_agg(waits) as waits,
-               array_agg(runs) as runs,
-               sum(wait_ms)::bigint as wait_ms, max(wait_max)::int as wait_max, max(run_max)::int as run_max
+               array_agg(runs) as runs, sum(wait_ms)::bigint as wait_ms, max(wait_max)::int as wait_max,
+               max(run_max)::int as run_max
         from (select key, sum(n)::int as waits, sum(r)::int as runs, sum(wait_ms) as wait_ms, max(wait_max) as wait_max,
                      max(run_max) as run_max
               from bucket_parts group by key order by key) z
         group by 1)
+    select s.minute, s.queue, coalesce(s.pushed, 0), coalesce(s.completed, 0), coalesce(s.fails, 0),
+           coalesce(s.retried, 0), coalesce(s.cancelled, 0), coalesce(s.lost, 0), coalesce(h.wait_ms, 0),
+           coalesce(s.run_ms, 0)::bigint, h.wait_max, h.run_max, h.buckets, h.waits, h.runs, coalesce(s.ready, 0)
+    from sums s left join histograms h using (id)
+$$;
+comment on function minute_sums(fold, fold, timestamptz) is 'What the deltas between two folds add to their minutes; '
+    'the histograms with what the minutes hold already. Part of the caller''s plan: no SET';
+
+create or replace function roll_minutes(kept bigint) returns int
+language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
+    set work_mem = '64MB' set enable_nestloop = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    this   fold;
+    last   fold;
+    lowest timestamptz := date_trunc('minute', now() - setting_interval('minute_keep'));
+    n      int;
+begin
+    -- once: the second waits, and finds it rolled
+    select * into this from fold where fold = kept and keep and not rolled for update;
+    if not found then
+        return 0;
+    end if;
+    update fold set rolled = true where fold = kept;
+    select * into last from fold where keep and fold < kept order by fold desc limit 1;
     insert into minute as m (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms,
-                             wait_max, run_max,
-                             buckets, waits, runs, ready)
-    select minute, queue, coalesce(pushed, 0), coalesce(completed, 0), coalesce(fails, 0), coalesce(retried, 0),
-           coalesce(cancelled, 0),
-           coalesce(lost, 0), coalesce(wait_ms, 0), coalesce(run_ms, 0), wait_max, run_max, buckets, a.waits, a.runs,
-           coalesce(ready, 0)
-    from sums left join histograms a using (id)
+                             wait_max, run_max, buckets, waits, runs, ready)
+    select z.* from minute_sums(last, this, lowest) z
     on conflict on constraint minute_pkey do update
     set pushed = m.pushed + excluded.pushed, completed = m.completed + excluded.completed,
-    fails = m.fails + excluded.fails,
-        retried = m.retried + excluded.retried, cancelled = m.cancelled + excluded.cancelled,
-        lost = m.lost + excluded.lost,
+        fails = m.fails + excluded.fails, retried = m.retried + excluded.retried,
+        cancelled = m.cancelled + excluded.cancelled, lost = m.lost + excluded.lost,
         wait_ms = m.wait_ms + excluded.wait_ms, run_ms = m.run_ms + excluded.run_ms,
-        wait_max = greatest(m.wait_max, excluded.wait_max),
-        run_max = greatest(m.run_max, excluded.run_max), buckets = excluded.buckets, waits = excluded.waits,
-        runs = excluded.runs, ready = m.ready + excluded.ready;
+        wait_max = greatest(m.wait_max, excluded.wait_max), run_max = greatest(m.run_max, excluded.run_max),
+        buckets = excluded.buckets, waits = excluded.waits, runs = excluded.runs, ready = m.ready + excluded.ready;
     get diagnostics n = row_count;
     return n;
 end $$;
-comment on function roll_minutes(bigint) is 'Adds the deltas between a kept fold and the one before to their minutes, '
-    'once; how many rows';
+comment on function roll_minutes(bigint) is 'Adds the deltas between a kept fold and the kept fold before it to their '
+    'minutes, once. Returns how many rows were written';
 
 create or replace function trim_minutes(since timestamptz, "limit" int default 2000) returns timestamptz
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
@@ -147,8 +159,8 @@ begin
     select max(minute) into last_gone from outdated;
     return coalesce(last_gone, since);
 end $$;
-comment on function trim_minutes(timestamptz, int) is 'Deletes minutes that are kept no longer, from since on (nobody '
-    'wades through what was deleted before); the last one';
+comment on function trim_minutes(timestamptz, int) is 'Deletes minutes that are older than the setting minute_keep, '
+    'from since on, which spares the next call the rows that earlier calls deleted. Returns the last minute deleted';
 
 create or replace function minutes(queues text[] default null, since timestamptz default now() - interval '1 hour',
     upto timestamptz default now())
@@ -163,8 +175,8 @@ language sql stable security definer set search_path from current set enable_seq
     where m.minute >= date_trunc('minute', since) and m.minute < upto and (queues is null or m.queue = any(queues))
     order by m.minute, m.queue
 $$;
-comment on function minutes(text[], timestamptz, timestamptz) is 'What happened in each minute; minutes without a row '
-    'had nothing. Up to 10 s behind';
+comment on function minutes(text[], timestamptz, timestamptz) is 'What happened in each minute. A minute without a row '
+    'had no events. The answer is up to 10 s old';
 
 create or replace function percentiles(queues text[] default null, since timestamptz default now() - interval '1 hour',
     upto timestamptz default now())
@@ -173,36 +185,36 @@ returns table (queue text, completed bigint, wait_p50 float8, wait_p90 float8, w
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
     with chosen_minutes as materialized (
-        select * from minute m
+        select m.queue, m.completed, m.wait_max, m.run_max, m.buckets, m.waits, m.runs from minute m
         where m.minute >= date_trunc('minute', since) and m.minute < upto and (queues is null or m.queue = any(queues))
     ), sums as (
         select queue, sum(completed)::bigint as completed, max(wait_max) as wait_max, max(run_max) as run_max
         from chosen_minutes group by 1
     ), bucket_sums as (
-        select m.queue, u.bucket, sum(u.w) as w, sum(u.r) as r
+        select m.queue, u.bucket, sum(u.w)::float8 as w, sum(u.r)::float8 as r
         from chosen_minutes m, unnest(m.buckets, m.waits, m.runs) u (bucket, w, r) group by 1, 2
-    ), cumulated as (
+    ), cumulated as ( -- in float8: numeric would take a quarter more time for all
         select queue, what, bucket, n, sum(n) over (partition by queue, what order by bucket) as upto,
                sum(n) over (partition by queue, what) as total
         from bucket_sums b, lateral (values ('w', b.w), ('r', b.r)) v (what, n) where n > 0
-    ), hit_buckets as ( -- within its bucket a value is taken to lie in proportion
+    ), hit_buckets as ( -- within a bucket, values are taken to be spread evenly
         select queue, what, p, case when bucket = 1 then 0 else 2 ^ ((bucket - 2) / 2.0::float8) end as low,
-               2 ^ ((bucket - 1) / 2.0::float8) as high, ((p * total - (c.upto - n)) / n)::float8 as part
-        from cumulated c, unnest(array[0.5, 0.9, 0.99]) p where p * total > c.upto - n and p * total <= c.upto
+               2 ^ ((bucket - 1) / 2.0::float8) as high, (p * total - (c.upto - n)) / n as part
+        from cumulated c, unnest(array[0.5, 0.9, 0.99]::float8[]) p where p * total > c.upto - n and p * total <= c.upto
     ), percentile_values as (
         select queue, what, p, low + (high - low) * part as ms from hit_buckets)
     select s.queue, s.completed,
-           least(max(ms) filter (where what = 'w' and p = 0.5), s.wait_max),
-           least(max(ms) filter (where what = 'w' and p = 0.9), s.wait_max),
-           least(max(ms) filter (where what = 'w' and p = 0.99), s.wait_max), s.wait_max,
-           least(max(ms) filter (where what = 'r' and p = 0.5), s.run_max),
-           least(max(ms) filter (where what = 'r' and p = 0.9), s.run_max),
-           least(max(ms) filter (where what = 'r' and p = 0.99), s.run_max), s.run_max
+           least(max(ms) filter (where what = 'w' and p = 0.5::float8), s.wait_max),
+           least(max(ms) filter (where what = 'w' and p = 0.9::float8), s.wait_max),
+           least(max(ms) filter (where what = 'w' and p = 0.99::float8), s.wait_max), s.wait_max,
+           least(max(ms) filter (where what = 'r' and p = 0.5::float8), s.run_max),
+           least(max(ms) filter (where what = 'r' and p = 0.9::float8), s.run_max),
+           least(max(ms) filter (where what = 'r' and p = 0.99::float8), s.run_max), s.run_max
     from sums s left join percentile_values v on v.queue = s.queue
     group by s.queue, s.completed, s.wait_max, s.run_max order by s.queue
 $$;
 comment on function percentiles(text[], timestamptz, timestamptz) is 'How long completed jobs waited and ran, in ms: '
-    'half of them, 90 and 99 of a hundred, the longest. Read from buckets of half an octave';
+    'median, 90th and 99th percentile, longest. Read from buckets of half an octave';
 
 create or replace function minutes_known(out rolled bigint, out newest bigint, out rolled_at timestamptz,
     out counted_at timestamptz, out low timestamptz, out high timestamptz)
@@ -226,9 +238,9 @@ begin
     where m.minute >= to_timestamp(coalesce(r.swept[4], 0)) order by m.minute limit 1;
     low := coalesce(low, date_trunc('minute', n.at));
 end $$;
-comment on function minutes_known() is 'The newest fold whose deltas stand in minute, the newest of all, and when '
-    'they were made; from which minute on and up to when anything is known: what no '
-    'fold has seen yet is not known, and not nothing';
+comment on function minutes_known() is 'Up to where table minute is filled: the newest fold whose deltas are in minute '
+    '(rolled), the newest fold of all, and when both were made; from which minute on and up to when anything is known. '
+    'What no fold has seen yet is unknown, not zero';
 
 create or replace function minute_steps(of_queue text, since timestamptz, step interval default interval '1 min')
 returns table (at timestamptz, seconds float8, pushed bigint, completed bigint, fails bigint, retried bigint,
@@ -252,7 +264,7 @@ language sql stable security definer set search_path from current set enable_seq
         from known k cross join lateral (
             select * from counter c where c.fold in (k.newest, k.rolled) and c.error_key is null offset 0) c
         where c.queue = of_queue
-    ), tail as ( -- what the newest fold saw and the minutes do not hold yet: it lies in the last step, or in two
+    ), tail as ( -- the deltas that the newest fold saw and that minute lacks: they belong to the last step, or to two
         select sum(sign * c.pushed) as pushed, sum(sign * c.completed) as completed, sum(sign * c.fails) as fails,
                sum(sign * c.retried) as retried, sum(sign * c.lost) as lost, sum(sign * c.ready) as ready
         from counted c where (select rolled <> newest from known)
@@ -290,9 +302,9 @@ language sql stable security definer set search_path from current set enable_seq
     left join sums z on z.n = s.n left join histograms h on h.n = s.n
     order by 1
 $$;
-comment on function minute_steps(text, timestamptz, interval) is 'What happened in a queue in each step of time, in '
-    'one row each, also where nothing did; ready and running jobs at its end; how many seconds of it are known. A time '
-    'without a row is not known: before the oldest minute, or no scheduler has counted it yet';
+comment on function minute_steps(text, timestamptz, interval) is 'What happened in a queue, one row for each step of '
+    'time, also if nothing happened: the ready and running jobs at the end of the step, and how many seconds of it are '
+    'known. A time without a row is unknown: before the oldest minute, or not counted by a scheduler yet';
 
 create or replace function failed_within_hour(most int default 20000) returns table (queue text, failed bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
@@ -304,8 +316,8 @@ language sql stable security definer set search_path from current set enable_seq
           order by m.minute desc limit greatest(most, 0)) m
     group by m.queue
 $$;
-comment on function failed_within_hour(int) is 'How many jobs of each queue failed for good within the hour. Reads the '
-    'newest minutes with failures, at most so many rows: beyond them the figures are too low';
+comment on function failed_within_hour(int) is 'How many jobs of each queue failed for good within the last hour. '
+    'Reads the newest minutes with failures, most rows at most: if there are more, the figures are too low';
 
 create or replace function queue_pace() returns table (queue text, minutes int, pushed bigint, gone bigint,
     completed bigint, fails bigint, run_ms bigint, upto timestamptz, nets bigint[], tokens bigint)
@@ -344,6 +356,6 @@ language sql stable security definer set search_path from current set enable_seq
                - cardinality(b.seqs) as tokens
         from bucket b where b.queue = c.queue order by b.n desc limit 1) b on c.rate is not null
 $$;
-comment on function queue_pace() is 'What came in and went out (completed, failed for good, cancelled) in the last '
-    'five whole minutes, or since the queue was first seen; the tokens of a rate limit; and for the 50 queues that '
-    'grow fastest how much each minute of the last hour added';
+comment on function queue_pace() is 'How many jobs came in (pushed) and went out (completed, failed for good, '
+    'cancelled) in the last five whole minutes, or since the queue was first seen; the tokens of a rate limit; and, '
+    'for the 50 queues that grow fastest, by how much they grew in each minute of the last hour';

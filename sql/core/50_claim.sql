@@ -1,13 +1,15 @@
--- Claiming. A claim takes free leases in the order of their numbers, from where the scheduler's last step says that
--- free ones begin, so it never meets the dead rows of finished leases. It writes one row of work_queue a lease (HOT)
--- and none of queue.
+-- Claiming. A claim takes free leases in the order of their numbers. It begins where the scheduler's last step says
+-- that free ones begin, so it never meets the dead rows of finished leases. For each lease it writes one row of
+-- work_queue (HOT), and none of queue.
 --
--- A lease with more jobs than asked for is split: the row stays, free, with the rest; the part taken becomes a new,
--- already claimed row with one of the 99 numbers after it (base + jobs left: unique, as this only shrinks). So
--- nobody needs the scheduler's lock, and no number ever appears late below the scheduler's mark.
+-- A lease with more jobs than asked for is split: the old row stays free, with the rest of the jobs. The part taken
+-- becomes a new row, already claimed, with one of the 99 numbers after the old one: base + jobs left. That number is
+-- unique, because the jobs left only become fewer. So a claim needs no lock of the scheduler, and no free lease ever
+-- appears later below the scheduler's mark.
 
--- claim() and complete_and_claim() pin search_path and the planner's settings, whatever the role has set (what is off
--- here and what must be on); what they call has no settings of its own: each would cost as much as reading a job.
+-- claim() and complete_and_claim() pin search_path and the settings of the planner, both those that are off and those
+-- that must be on, whatever the role has set. The functions that they call have no settings of their own: each setting
+-- would cost as much time as reading a job.
 
 create or replace function claim_fault(node text, n int, timeout interval) returns text
 language sql immutable parallel safe as $$
@@ -16,8 +18,8 @@ language sql immutable parallel safe as $$
            then 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
                 'than 365 days' end
 $$;
-comment on function claim_fault(text, int, interval) is 'Why there can be no such claim; NULL = there can. No SET, so '
-    'that it is inlined';
+comment on function claim_fault(text, int, interval) is 'Why a claim with these values is invalid; NULL = it is valid. '
+    'No SET, so that it is inlined';
 
 create or replace function node_barred(node text) returns setof boolean
 language sql stable as $$
@@ -26,8 +28,8 @@ language sql stable as $$
       and (n.state <> 'up' or n.heartbeat < now() - (select s.value::interval from setting s
                                                      where s.name = 'node_dead'))
 $$;
-comment on function node_barred(text) is 'One row if this node may not claim: it is draining, or so late that others '
-    'take it for dead. No SET, so that it is inlined';
+comment on function node_barred(text) is 'Returns one row if this node may not claim: it is draining, or its last '
+    'heartbeat is so old that others take it for dead. No SET, so that it is inlined';
 
 create or replace function find_free(node text, queues text[], n int, but bigint[]) returns bigint[]
 language plpgsql as $$
@@ -65,7 +67,7 @@ begin
     end loop;
     return r;
 end $$;
-comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of some queues, the oldest '
+comment on function find_free(text, text[], int, bigint[]) is 'Locks up to n free leases of these queues, the oldest '
     'first';
 
 create or replace function take_many(node text, n int, timeout interval, queues text[], start boolean, at timestamptz,
@@ -74,8 +76,8 @@ create or replace function take_many(node text, n int, timeout interval, queues 
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    taken bigint[] := array[first]; -- whole leases that we have locked
-    part  bigint;                -- one that was split for us
+    taken bigint[] := array[first]; -- whole leases that are locked
+    part  bigint;                -- a lease that was split for this claim
     more  bigint[];
     sizes int[];
     batch int;
@@ -112,8 +114,8 @@ begin
     where w.lease = any(taken);
     leases := taken || part;
 end $$;
-comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is
-    'Claims leases until they hold n jobs, from the first on, which is locked and too small (jobs in it)';
+comment on function take_many(text, int, interval, text[], boolean, timestamptz, bigint, int) is 'Claims leases until '
+    'they hold n jobs. The first one is locked already and holds fewer jobs (jobs)';
 
 create or replace function split(node text, lease bigint, n int, timeout interval, start boolean, at timestamptz)
     returns bigint
@@ -134,7 +136,7 @@ begin
     return part;
 end $$;
 comment on function split(text, bigint, int, interval, boolean, timestamptz) is 'Claims the first n jobs of a free '
-    'lease that we have locked, as a lease of their own: its number is the old one + jobs left';
+    'lease that is locked, as a lease of their own. Its number is the old one + jobs left';
 
 create or replace function take_lease(node text, n int, timeout interval, queues text[], start boolean,
     out lease bigint, out version int, out queue text, out priority smallint, out seqs bigint[], out max_tries smallint,
@@ -143,8 +145,8 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     found   bigint[];
-    stepped boolean := false; -- one step for a claim
-    at      timestamptz := clock_timestamp(); -- not now(): jobs start here, limits count on it
+    stepped boolean := false; -- one step a claim at most
+    at      timestamptz := clock_timestamp(); -- not now(): the jobs start at this time, and rate limits count by it
 begin
     if claim_fault(node, n, timeout) is not null then
         raise '%', claim_fault(node, n, timeout) using errcode = 'QT007';
@@ -190,9 +192,9 @@ begin
         at := clock_timestamp();
     end loop;
 end $$;
-comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs: one lease, whole or a part '
-    'split off, with all that reading its jobs takes; or several, or one whose jobs lie far apart, then leases lists '
-    'them. jobs NULL: nothing is free';
+comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs. If it is one lease, whole or a '
+    'part split off, the answer has all that is needed to read its jobs. If there are several leases, or one whose '
+    'jobs are far apart, leases lists them. jobs NULL: nothing is free';
 
 create or replace function read_leases(leases bigint[], at timestamptz)
 returns table (lease bigint, version int, seq bigint, id uuid, queue text, kind text, priority int, try int,
@@ -210,7 +212,7 @@ begin
     where w.lease = any(read_leases.leases) and (j.expires_at > at) is not false
     order by w.lease, j.seq;
 end $$;
-comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, those aside whose time is over '
+comment on function read_leases(bigint[], timestamptz) is 'The jobs of claimed leases, except those that have expired '
     'by then';
 
 create or replace function claim(node text, n int default 1, timeout interval default null, queues text[] default null,
@@ -227,10 +229,10 @@ declare
     rows int := 0;
     at   timestamptz;
 begin
-    while rows = 0 loop -- again where all that it got has expired or is gone
+    while rows = 0 loop -- again if all jobs that it got have expired or are gone
         w := take_lease(node, n, timeout, queues, start);
         exit when w.jobs is null;
-        -- not now(): the scheduler's step may have taken its time, and a job have expired meanwhile
+        -- not now(): the scheduler's step may have taken some time, and a job may have expired meanwhile
         at := clock_timestamp();
         if w.leases is null then
             return query
@@ -253,9 +255,10 @@ begin
     end loop;
 end $$;
 comment on function claim(text, int, interval, text[], boolean) is 'Leases up to n jobs to a node. timeout: how long '
-    'without a sign of life (NULL: the job''s, the queue''s, 60 s). start: all count as started, so a crash counts for '
-    'them; else name them with extend. The answers (complete, fail, extend, give_back) name lease, version and seq. In '
-    'a transaction of its own';
+    'the lease lasts without a heartbeat (NULL: the setting of the job or of the queue, 60 s if neither is set). '
+    'start: all jobs count as started, so a crash counts as a try of each; if false, name the started jobs with '
+    'extend. The answers (complete, fail, extend, give_back) name lease, version and seq. Call it in a transaction of '
+    'its own';
 
 create or replace function drop_missing(leases bigint[], at timestamptz default now()) returns void
 language sql set search_path from current set enable_seqscan = off set enable_bitmapscan = off
@@ -269,8 +272,8 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
     update work_queue w set seqs = r.seqs from remaining r where r.lease = w.lease and r.seqs <> '{}'
       and r.seqs <> w.seqs
 $$;
-comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs that are no more (somebody deleted rows by '
-    'hand) or whose time was over then out of claimed leases';
+comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs out of claimed leases that were deleted by hand '
+    'or had expired at that time';
 
 create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
@@ -280,5 +283,5 @@ begin
         and (select not still(s.until) from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);
 end $$;
-comment on function idle_step(text) is 'A claim found nothing: where no scheduler lives it makes one step itself; true '
-    '= there is something now';
+comment on function idle_step(text) is 'For a claim that found nothing: if no scheduler lives, makes one step. true = '
+    'there is something to claim now';

@@ -1,15 +1,50 @@
--- The answers of a worker: complete, fail, extend, give_back. Each names lease, version and seq; the lease row is
--- deleted, updated or locked under exactly these (and the node), so whoever has lost its lease changes nothing:
--- reading the lease without a lock would be no fence.
--- A worker's word on when it started a job is taken between the claim and now: its clock may be wrong. Now (till) is
--- the time of the answer, not now(): its transaction may have begun before the claim.
+-- The answers of a worker: complete, fail, extend, give_back. Each answer names lease, version and seq. The lease row
+-- is deleted, updated or locked under exactly these values and the node's name, so a worker that has lost its lease
+-- changes nothing. To read the lease without a lock would not be enough: it could be lost after the read.
+-- A worker says when it started a job. Its clock may be wrong, so that time is moved into the interval from the claim
+-- to till, the clock's time of the answer. now() would not do as the end: the transaction may have begun before the
+-- claim.
 
 create or replace function ms(since timestamptz, till timestamptz) returns int
 language sql stable parallel safe as
 $$ select greatest(0, least(1000 * (pg_catalog.date_part('epoch', till) - pg_catalog.date_part('epoch', since)),
                             2147483647))::int $$;
-comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, as many as an int holds; none '
-    'where the clock was set back between them';
+comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, at most what an int holds; 0 if '
+    'the clock was set back between them';
+
+create or replace function leave_leases(node text, leases bigint[], versions int[], seqs bigint[])
+returns table (o bigint, seq bigint, queue text, priority smallint, started timestamptz, history "char",
+               max_tries smallint, inside boolean)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    return query
+    with given as materialized (
+        select min(o) as o, lease, version, seq
+        from unnest(leases, versions, seqs) with ordinality v (lease, version, seq, o)
+        group by lease, version, seq
+    ), matched as materialized (
+        select g.o, g.seq, w.lease, w.queue, w.priority, w.started, w.history, w.max_tries,
+               g.seq = any(w.seqs) as inside
+        from given g cross join lateral (
+            select * from work_queue w where w.lease = g.lease and w.version = g.version
+              and w.lock_key = leave_leases.node offset 0) w
+    ), rest as materialized ( -- by ctid: whatever the planner estimates, it can't read all leases to find these
+        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
+              group by m.lease) g
+        cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
+    ), leases_gone as (
+        delete from work_queue w using rest r where w.ctid = r.at and r.seqs = '{}'
+    ), leases_cut as (
+        update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
+          and w.seqs <> r.seqs
+    )
+    select m.o, m.seq, m.queue, m.priority, m.started, m.history, m.max_tries, m.inside from matched m;
+end $$;
+comment on function leave_leases(text, bigint[], int[], bigint[]) is 'Takes jobs out of leases that the caller has '
+    'locked, and deletes leases that become empty. Returns a row for each job whose lease this node holds; o: the '
+    'first position of the job in the arrays; inside: the lease held the job';
 
 create or replace function complete_rest(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[], results bytea[])
@@ -24,53 +59,32 @@ begin
     order by w.lease + 0 for update;
     till := clock_timestamp();
     return query
-    with given as materialized (
-        select min(o) as o, lease, version, seq
-        from unnest(leases, versions, seqs) with ordinality v (lease, version, seq, o)
-        group by lease, version, seq
-    ), matched as materialized (
-        select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, g.seq = any(w.seqs) as inside
-        from given g cross join lateral (
-            select * from work_queue w where w.lease = g.lease and w.version = g.version
-              and w.lock_key = complete_rest.node offset 0) w
-    ), rest as materialized ( -- with its place: whatever the planner believes, nobody reads all leases to find these
-        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
-        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
-              group by m.lease) g
-        cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
-    ), leases_gone as (
-        delete from work_queue w using rest r where w.ctid = r.at and r.seqs = '{}'
-    ), leases_cut as (
-        update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
-          and w.seqs <> r.seqs
-    ), jobs as materialized ( -- one by one, whatever the planner believes
+    with matched as materialized (
+        select * from leave_leases(complete_rest.node, complete_rest.leases, versions, complete_rest.seqs)
+    ), jobs as materialized ( -- one by one, whatever the planner estimates
         select q.id, m.seq, m.o, m.started, m.history
         from matched m cross join lateral (select q.id from queue q where q.queue = m.queue and q.priority = m.priority
                                    and q.state = 'ready' and q.seq = m.seq offset 0) q
         where m.inside
-    -- in the order of seq: a job's place is found by halving, where a join would compare each with each
+    -- Sorted by seq, so that a job's position is found by binary search; a join would compare each job with each
     ), by_seq as materialized (
-        select array_agg(seq order by seq) as seqs, array_agg(o order by seq) as o, array_agg(started order by seq)
-        as started,
-               array_agg(history order by seq) as history
+        select array_agg(seq order by seq) as seqs, array_agg(o order by seq) as o,
+               array_agg(started order by seq) as started, array_agg(history order by seq) as history
         from jobs
     ), done_jobs as (
-        delete from queue q using by_seq
-        where q.id = any(array(select id from jobs)) and by_seq.seqs[width_bucket(q.seq, by_seq.seqs)] = q.seq
-        returning q.*, by_seq.o[width_bucket(q.seq, by_seq.seqs)] as o, by_seq.history[width_bucket(q.seq, by_seq.seqs)]
-        as history,
-            least(till, greatest(complete_rest.started[by_seq.o[width_bucket(q.seq, by_seq.seqs)]],
-                                 by_seq.started[width_bucket(q.seq, by_seq.seqs)])) as began
+        delete from queue q using by_seq b
+        where q.id = any(array(select id from jobs)) and b.seqs[width_bucket(q.seq, b.seqs)] = q.seq
+        returning q.*, b.o[width_bucket(q.seq, b.seqs)] as o, b.history[width_bucket(q.seq, b.seqs)] as history,
+            least(till, greatest(complete_rest.started[b.o[width_bucket(q.seq, b.seqs)]],
+                                 b.started[width_bucket(q.seq, b.seqs)])) as began
     ), history_rows as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body,
-                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error,
-                             lease_timeout, run_timeout)
+                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
+                             kept, error, lease_timeout, run_timeout)
         select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, complete_rest.node,
                case when history is null then payload end, case when history is null then body end, payload_type,
                case when history is null then results[o] end, unique_key, concurrency_key, origin_id, last_action,
-               history is null, error,
-               lease_timeout, run_timeout
+               history is null, error, lease_timeout, run_timeout
         from done_jobs where history is distinct from 'n'
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
@@ -80,15 +94,15 @@ begin
     )
     select v.seq, case when done.o[width_bucket(v.first, done.o)] = v.first then 'done'
                        when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end
-    -- one said twice is told the same twice
+    -- a job that is named twice gets the same outcome twice
     from (select z.seq, z.o, min(z.o) over (partition by z.lease, z.version, z.seq) as first
           from unnest(complete_rest.leases, versions, complete_rest.seqs) with ordinality z (lease, version, seq, o)) v,
-         (select array_agg(m.o order by m.o) as o from matched m) held, (select array_agg(j.o order by j.o) as o
-                 from done_jobs j) done
+         (select array_agg(m.o order by m.o) as o from matched m) held,
+         (select array_agg(j.o order by j.o) as o from done_jobs j) done
     order by v.o;
 end $$;
-comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is
-    'complete() for parts of leases: locks them, then takes out what is done';
+comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of '
+    'leases: locks the leases, then takes the completed jobs out of them';
 
 create or replace function complete_single(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
     results bytea[])
@@ -141,9 +155,36 @@ begin
     values (till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
     return null;
 end $$;
-comment on function complete_single(text, bigint, int, bigint[], timestamptz[], bytea[]) is
-    'complete_jobs() for one job: plain statements, as starting one that names many columns in several steps costs '
-    'more than all its work';
+comment on function complete_single(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one '
+    'job, in plain statements: to start one statement with several steps and many columns would cost more than all the '
+    'rest';
+
+create or replace function leave_lease(node text, lease bigint, version int, said bigint[], out queue text,
+    out priority smallint, out seqs bigint[], out started timestamptz, out history "char", out same boolean,
+    out till timestamptz)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    delete from work_queue w
+    -- = is tried first, because <@ compares each job with each
+    where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
+      and (w.seqs = said or w.seqs <@ said) and w.scattered is null
+    returning w.queue, w.priority, w.seqs, w.started, w.history into queue, priority, seqs, started, history;
+    if not found then
+        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(said))
+        where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
+          and said <@ w.seqs and not w.seqs <@ said and w.scattered is null
+        returning w.queue, w.priority, (select array_agg(s order by s) from unnest(said) s), w.started, w.history
+        into queue, priority, seqs, started, history;
+    end if;
+    same := seqs = said;
+    till := clock_timestamp();
+    started := least(till, started);
+end $$;
+comment on function leave_lease(text, bigint, int, bigint[]) is 'Takes the named jobs (said) out of one lease. seqs: '
+    'the jobs, sorted; same: they were named in this order, so a job''s position is found by binary search; till: the '
+    'time of the answer. queue is NULL if this node does not hold all of them in this lease, or if the lease is '
+    'scattered';
 
 create or replace function complete_one(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
     results bytea[])
@@ -152,70 +193,52 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     w    record;
-    same boolean; -- seqs is what the lease names, in order: then a job's place in it is found by halving
     done bigint[];
     run  bigint;
     runs int[];
     wait int[];
-    till timestamptz;
 begin
-    delete from work_queue w
-    -- <@ compares each with each
-    where w.lease = complete_one.lease and w.version = complete_one.version and w.lock_key = complete_one.node
-      and (w.seqs = complete_one.seqs or w.seqs <@ complete_one.seqs) and w.scattered is null
-    returning w.queue, w.priority, w.seqs, w.started, w.history into w;
-    if not found then
-        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(complete_one.seqs))
-        where w.lease = complete_one.lease and w.version = complete_one.version and w.lock_key = complete_one.node
-          and complete_one.seqs <@ w.seqs and not w.seqs <@ complete_one.seqs and w.scattered is null
-        returning w.queue, w.priority, (select array_agg(s order by s) from unnest(complete_one.seqs) s) as seqs,
-        w.started, w.history into w;
-        if not found then
-            return array(select r.outcome from complete_rest(node, array_fill(lease, array[cardinality(seqs)]),
-                                                             array_fill(version, array[cardinality(seqs)]), seqs,
-                                                             started, results) r);
-        end if;
+    w := leave_lease(node, lease, version, seqs);
+    if w.queue is null then
+        return array(select r.outcome from complete_rest(node, array_fill(lease, array[cardinality(seqs)]),
+                                                         array_fill(version, array[cardinality(seqs)]), seqs,
+                                                         started, results) r);
     end if;
-    same := w.seqs = seqs;
-    till := clock_timestamp();
-    w.started := least(till, w.started);
     with done_job as (
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
-        q.unique_key,
-            q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
+            q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
             case when complete_one.started is null then w.started else
-                least(till, greatest(complete_one.started[case when same then width_bucket(q.seq, complete_one.seqs)
-                                                               else array_position(complete_one.seqs, q.seq) end],
-                                                               w.started)) end as began
+                least(w.till, greatest(complete_one.started[case when w.same then width_bucket(q.seq, complete_one.seqs)
+                                                                 else array_position(complete_one.seqs, q.seq) end],
+                                       w.started)) end as began
     ), history_row as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body,
-                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error,
-                             lease_timeout, run_timeout)
-        select id, created, began, till, 'completed', w.priority, tries + 1, max_tries, w.queue, kind,
-               complete_one.node,
-               case when w.history is null then payload end, case when w.history is null then body end, payload_type,
+                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
+                             kept, error, lease_timeout, run_timeout)
+        select id, created, began, w.till, 'completed', w.priority, tries + 1, max_tries, w.queue, kind,
+               complete_one.node, case when w.history is null then payload end,
+               case when w.history is null then body end, payload_type,
                case when w.history is null and results is not null
-                    then results[case when same then width_bucket(seq, complete_one.seqs)
+                    then results[case when w.same then width_bucket(seq, complete_one.seqs)
                                       else array_position(complete_one.seqs, seq) end] end,
                unique_key, concurrency_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
         from done_job where w.history is distinct from 'n'
     )
     select array_agg(seq), array_agg(ms(changed, began)),
-           array_agg(ms(began, till)) filter (where complete_one.started is not null),
-           sum(ms(began, till)) filter (where complete_one.started is not null)
+           array_agg(ms(began, w.till)) filter (where complete_one.started is not null),
+           sum(ms(began, w.till)) filter (where complete_one.started is not null)
     into done, wait, runs, run from done_job;
     if done is not null then
         if started is null then
-            run := ms(w.started, till);
+            run := ms(w.started, w.till);
             runs := array_fill(run::int, array[cardinality(done)]);
             run := run * cardinality(done);
         end if;
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-        values (till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
+        values (w.till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
         if cardinality(done) = cardinality(seqs) then
             return null;
         end if;
@@ -223,8 +246,8 @@ begin
     return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end
                  from unnest(seqs) s);
 end $$;
-comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one '
-    'whole lease, or jobs that all stand in one';
+comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for jobs '
+    'that are all in one lease';
 
 create or replace function check_result(size bigint) returns void
 language plpgsql stable set search_path from current as $$
@@ -234,93 +257,111 @@ begin
             using errcode = 'QT004', hint = 'table setting, result_limit';
     end if;
 end $$;
-comment on function check_result(bigint) is 'Raises QT004 where a result is larger than the setting result_limit';
+comment on function check_result(bigint) is 'Raises QT004 if a result is larger than the setting result_limit';
 
-create or replace function complete_leases(node text, leases bigint[], versions int[], seqs bigint[],
-    started timestamptz[], results bytea[],
-    out held bigint[], out done bigint[])
+create or replace function leave_whole(node text, leases bigint[], versions int[], jobs bigint[],
+    begun timestamptz[], answers bytea[])
+returns table (lease bigint, version int, queue text, priority smallint, seqs bigint[], scattered boolean,
+               started timestamptz, history "char", same boolean, said bigint[], began timestamptz[], results bytea[])
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    return query
+    with given as materialized (
+        select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
+        from unnest(leases, versions, jobs, begun, answers) v (lease, version, seq, began, result) group by 1, 2
+    ), found as materialized ( -- by ctid: whatever the planner estimates, it can't read all leases to find these
+        select g.*, w.at from given g cross join lateral (
+            select w.ctid as at from work_queue w where w.lease = g.lease offset 0) w
+    )
+    delete from work_queue w using found g
+    where w.ctid = g.at and w.version = g.version and w.lock_key = leave_whole.node
+      and (w.seqs = g.seqs or w.seqs <@ g.seqs)
+    returning w.lease, w.version, w.queue, w.priority, w.seqs, w.scattered, w.started, w.history, w.seqs = g.seqs,
+        g.seqs, g.began, g.results;
+end $$;
+comment on function leave_whole(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Deletes those of these '
+    'leases whose jobs are all named; the caller has locked the leases. same: the jobs are named in order, so a job''s '
+    'position is found by binary search';
+
+create or replace function complete_whole(node text, leases bigint[], versions int[], seqs bigint[],
+    started timestamptz[], results bytea[], out held bigint[], out done bigint[], out moved bigint[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    moved bigint[];
-    till  timestamptz;
+    till timestamptz;
 begin
-    perform from work_queue w where w.lease = any(complete_leases.leases) and w.lock_key = complete_leases.node
+    perform from work_queue w where w.lease = any(complete_whole.leases) and w.lock_key = complete_whole.node
     order by w.lease + 0 for update;
     till := clock_timestamp();
-    with given as materialized (
-        select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
-        from unnest(leases, versions, seqs, started, results) v (lease, version, seq, began, result) group by 1, 2
-    ), found as materialized ( -- by its place: whatever the planner believes, nobody reads all leases to find these
-        select g.*, w.at from given g cross join lateral (
-            select w.ctid as at from work_queue w where w.lease = g.lease offset 0) w
-    ), whole_leases as (
-        delete from work_queue w using found g
-        where w.ctid = g.at and w.version = g.version and w.lock_key = complete_leases.node
-          and (w.seqs = g.seqs or w.seqs <@ g.seqs)
-        returning w.lease, w.version, w.queue, w.priority, w.seqs, w.scattered, w.started, w.history,
-            w.seqs = g.seqs as same, -- then a job's place in it is found by halving
-            g.seqs as said, g.began, g.results
+    with whole_leases as materialized (
+        select * from leave_whole(complete_whole.node, complete_whole.leases, versions, complete_whole.seqs,
+                                  complete_whole.started, complete_whole.results)
     ), extra as materialized (
         select q.ctid as at, q.seq, w.lease, w.history,
-               least(till, case when complete_leases.started is null then w.started
+               least(till, case when complete_whole.started is null then w.started
                                 else greatest(w.began[case when w.same then width_bucket(q.seq, w.said)
                                                            else array_position(w.said, q.seq) end],
                                                            w.started) end) as began,
-               case when w.history is null and complete_leases.results is not null
+               case when w.history is null and complete_whole.results is not null
                     then w.results[case when w.same then width_bucket(q.seq, w.said)
                                         else array_position(w.said, q.seq) end] end as result
         from whole_leases w cross join lateral ranges(w.seqs, w.scattered) r
         cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
             and q.state = 'ready' and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
             offset 0) q
-    ), done_jobs as ( -- not one that somebody has changed since this statement began: it has moved
+    ), done_jobs as ( -- a job that somebody has changed since this statement began stays: it has moved
         delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready'
         returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload,
-        q.body, q.payload_type,
-            q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
-            x.history, x.began, x.result
+            q.body, q.payload_type, q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error,
+            q.lease_timeout, q.run_timeout, x.history, x.began, x.result
     ), history_rows as (
         insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body,
-                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error,
-                             lease_timeout, run_timeout)
-        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, complete_leases.node,
+                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
+                             kept, error, lease_timeout, run_timeout)
+        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, complete_whole.node,
                case when history is null then payload end, case when history is null then body end, payload_type,
-               result, unique_key, concurrency_key, origin_id, last_action,
-               history is null, error, lease_timeout, run_timeout
+               result, unique_key, concurrency_key, origin_id, last_action, history is null, error, lease_timeout,
+               run_timeout
         from done_jobs where history is distinct from 'n'
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
         select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)),
                array_agg(ms(began, till))
         from done_jobs group by queue, priority
-    ), missing as materialized ( -- those get their lease back
+    ), missing as materialized ( -- jobs that were not deleted get their lease back
         select x.lease, array_agg(x.seq order by x.seq) as seqs from extra x
         where (select count(*) from extra) > (select count(*) from done_jobs)
           and x.seq <> all(array(select seq from done_jobs)) group by x.lease
     ), back as (
         insert into work_queue (lease, version, lock_key, lock_timeout, started, queue, priority, seqs, history)
-        select m.lease, w.version + 1, complete_leases.node, now(), w.started, w.queue, w.priority, m.seqs, w.history
+        select m.lease, w.version + 1, complete_whole.node, now(), w.started, w.queue, w.priority, m.seqs, w.history
         from missing m join whole_leases w on w.lease = m.lease
     )
     select (select array_agg(seq) from done_jobs), (select array_agg(s) from whole_leases w, unnest(w.seqs) s),
            (select array_agg(s) from missing m, unnest(m.seqs) s)
     into done, held, moved;
-    if moved is not null then
-        done := done || array(
-            select r.seq from (select array_agg(lease) as l, array_agg(version + 1) as n, array_agg(seq) as s,
-                                      array_agg(began) as b,
-                                      array_agg(result) as t
-                               from unnest(complete_leases.leases, versions, complete_leases.seqs,
-                                           complete_leases.started, complete_leases.results) v (lease, version, seq,
-                                                   began, result) where seq = any(moved)) v,
-                              complete_rest(complete_leases.node, v.l, v.n, v.s, v.b, v.t) r
-            where r.outcome = 'done');
-    end if;
 end $$;
-comment on function complete_leases(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is
-    'complete_one() for several whole leases in one statement';
+comment on function complete_whole(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_one() for '
+    'several whole leases in one statement. moved: jobs that somebody changed meanwhile; this node holds their lease '
+    'again, with the next version';
+
+create or replace function complete_moved(node text, leases bigint[], versions int[], seqs bigint[],
+    started timestamptz[], results bytea[], moved bigint[])
+returns bigint[]
+language sql as $$
+    select array(
+        select r.seq
+        from (select array_agg(lease) as leases, array_agg(version + 1) as versions, array_agg(seq) as seqs,
+                     array_agg(began) as started, array_agg(result) as results
+              from unnest(complete_moved.leases, complete_moved.versions, complete_moved.seqs, complete_moved.started,
+                          complete_moved.results) v (lease, version, seq, began, result)
+              where seq = any(moved)) v,
+             complete_rest(complete_moved.node, v.leases, v.versions, v.seqs, v.started, v.results) r
+        where r.outcome = 'done')
+$$;
+comment on function complete_moved(text, bigint[], int[], bigint[], timestamptz[], bytea[], bigint[]) is 'Completes '
+    'the jobs that had moved while complete_whole() ran, and returns those that are completed now';
 
 create or replace function complete_jobs(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[], results bytea[])
@@ -335,7 +376,7 @@ begin
         || current_schema() then
         perform have_day();
     end if;
-    if results is not null then -- inside: a condition with a query in it costs one each time
+    if results is not null then -- an IF of its own: a condition with a query in it would run the query each time
         perform check_result(size) from (select max(octet_length(r)) as size from unnest(results) r) x
         where size > 1000;
     end if;
@@ -345,7 +386,10 @@ begin
     if leases[1] = all(leases) and versions[1] = all(versions) then
         return complete_one(node, leases[1], versions[1], seqs, started, results);
     end if;
-    c := complete_leases(node, leases, versions, seqs, started, results);
+    c := complete_whole(node, leases, versions, seqs, started, results);
+    if c.moved is not null then
+        c.done := c.done || complete_moved(node, leases, versions, seqs, started, results, c.moved);
+    end if;
     if cardinality(c.done) = cardinality(seqs) then
         return null;
     elsif c.held is null then
@@ -367,8 +411,8 @@ begin
     from given v left join rest on not v.ours and rest.k = v.k into k;
     return k;
 end $$;
-comment on function complete_jobs(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is
-    'What complete() does, for complete() and complete_and_claim(): the outcomes in order; NULL = all done';
+comment on function complete_jobs(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'The work of complete() '
+    'and complete_and_claim(). Returns the outcomes in order; NULL = all jobs are completed';
 
 create or replace function complete(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[] default null, results bytea[] default null)
@@ -382,9 +426,9 @@ declare
 begin
     return query select s, coalesce(said[o], 'done') from unnest(seqs) with ordinality v (s, o);
 end $$;
-comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Jobs are done: done = in the '
-    'books now; lost = the lease is another''s by now, nothing changed; gone = the job is no more (cancelled, deleted, '
-    'done before). Arrays in parallel';
+comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Completes jobs. Outcomes: '
+    'done = completed and recorded; lost = another node has the lease by now, nothing was changed; gone = the job no '
+    'longer exists (cancelled, deleted, or completed before). Arrays in parallel';
 
 create or replace function complete_and_claim(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[],
@@ -412,7 +456,7 @@ begin
             end loop;
         end if;
     end if;
-    while rows = 0 loop -- from here on it is claim()
+    while rows = 0 loop -- from here on the same as claim()
         w := take_lease(node, n, timeout, queues, start);
         exit when w.jobs is null;
         at := clock_timestamp();
@@ -439,7 +483,90 @@ end $$;
 comment on function complete_and_claim(text, bigint[], int[], bigint[], timestamptz[], bytea[], int, interval, text[],
     boolean) is
     'complete() and then claim() in one transaction: one round trip and one flush for the answer and the next jobs. '
-    'Rows with an outcome name jobs given that are NOT done (lost, gone); all others are claimed';
+    'Rows with an outcome name given jobs that were NOT completed (lost, gone); all others are claimed jobs';
+
+do $$
+begin
+    if to_regtype('ended_try') is null then
+        create type ended_try as (o bigint, id uuid, queue text collate "C", priority smallint, tries int, seq bigint,
+                                  history "char", began timestamptz, error text, outcome text, becomes text,
+                                  due timestamptz);
+    end if;
+end $$;
+comment on type ended_try is 'A try that fail() ends. o: its position in the arrays of the answer; tries: those of the '
+    'job, with this one; outcome: as the worker named it; becomes: the next state of the job; due: when it is tried '
+    'again';
+
+create or replace function back_off(tries int, base interval, most interval) returns interval
+language sql as $$
+    -- computed in seconds, because an interval would overflow
+    select make_interval(secs => (0.8 + 0.4 * random()) *
+        least(extract(epoch from coalesce(most, interval '1 h'))::float8,
+              extract(epoch from coalesce(base, interval '5 s'))::float8 * power(2, least(tries, 40))))
+$$;
+comment on function back_off(int, interval, interval) is 'How long a job waits that has failed, give or take a fifth. '
+    'tries: how often it had failed before. No SET, so that it is inlined';
+
+create or replace function end_tries(node text, till timestamptz, given ended_try[], traces text[]) returns void
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    trace_limit int;
+begin
+    if traces is not null then -- most answers have none: they save a look-up
+        trace_limit := setting_int('trace_limit');
+    end if;
+    with ended_tries as materialized (
+        select * from unnest(given)
+    -- Sorted by id, so that a job's position is found by binary search; a join would compare each job with each
+    ), by_id as materialized (
+        select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes,
+               array_agg(tries order by id) as tries, array_agg(error order by id) as errors,
+               array_agg(due order by id) as due, array_agg(began order by id) as began,
+               array_agg(history order by id) as history, array_agg(new_seq order by id) as seqs
+        -- the new numbers keep the order of the old ones
+        from (select z.*, nextval('job_seq') as new_seq from (select * from ended_tries order by seq) z) z
+    ), kept_jobs as (
+        update queue q
+        set seq = b.seqs[width_bucket(q.id, b.ids)], state = b.becomes[width_bucket(q.id, b.ids)]::job_state,
+            changed = till, tries = b.tries[width_bucket(q.id, b.ids)], error = b.errors[width_bucket(q.id, b.ids)],
+            error_key = error_key(b.errors[width_bucket(q.id, b.ids)]),
+            run_after = case when b.becomes[width_bucket(q.id, b.ids)] = 'retry'
+                             then b.due[width_bucket(q.id, b.ids)] end
+        from by_id b where q.id = any(array(select id from ended_tries where becomes <> 'cancelled'))
+        returning q.queue, q.state, q.error_key
+    ), cancelled_jobs as (
+        delete from queue q using by_id b
+        where q.id = any(array(select id from ended_tries where becomes = 'cancelled'))
+        returning q.*, b.began[width_bucket(q.id, b.ids)] as began, b.history[width_bucket(q.id, b.ids)] as history,
+            b.tries[width_bucket(q.id, b.ids)] as now_tries, b.errors[width_bucket(q.id, b.ids)] as last_error
+    ), history_rows as (
+        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
+                             payload, body, payload_type, error, unique_key, concurrency_key, origin_id, last_action,
+                             kept, lease_timeout, run_timeout)
+        select id, created, began, till, 'cancelled', priority, now_tries, max_tries, queue, kind, end_tries.node,
+               case when history is null then payload end, case when history is null then body end, payload_type,
+               last_error, unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout,
+               run_timeout
+        from cancelled_jobs where history is distinct from 'n'
+    ), attempt_rows as (
+        insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
+        select id, tries, seq, queue, end_tries.node, began, till,
+               case when becomes = 'cancelled' then 'cancelled' else outcome end, error, left(traces[o], trace_limit)
+        from ended_tries
+    )
+    insert into delta (at, queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
+    select till, queue, priority, null, -count(*), count(*) filter (where becomes = 'retry'),
+           count(*) filter (where becomes = 'failed'), count(*) filter (where becomes = 'failed'),
+           count(*) filter (where becomes = 'retry'), count(*) filter (where becomes = 'cancelled'),
+           min(due) filter (where becomes = 'retry')
+    from ended_tries group by queue, priority
+    union all
+    select till, queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from kept_jobs where state = 'failed'
+    group by queue, error_key;
+end $$;
+comment on function end_tries(text, timestamptz, ended_try[], text[]) is 'Writes what fail() has decided: the jobs, or '
+    'history if they are cancelled, the attempts and the counters';
 
 create or replace function fail(node text, leases bigint[], versions int[], seqs bigint[], errors text[],
     traces text[] default null, started timestamptz[] default null, retry_in interval[] default null,
@@ -451,8 +578,10 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     error_limit int := setting_int('error_limit');
-    trace_limit int := setting_int('trace_limit');
     till        timestamptz;
+    held        bigint[]; -- positions of the jobs whose leases this node holds, sorted
+    ended       bigint[]; -- positions of the tries, sorted
+    tries       ended_try[];
 begin
     if interval '365 days' < any(retry_in) then
         raise 'a retry comes within 365 days, not in %', (select max(r) from unnest(retry_in) r)
@@ -465,115 +594,39 @@ begin
     perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node
     order by w.lease + 0 for update;
     till := clock_timestamp();
-    return query
-    with given as materialized (
-        select min(o) as o, lease, version, seq
-        from unnest(leases, versions, seqs) with ordinality v (lease, version, seq, o)
-        group by lease, version, seq
-    ), matched as materialized (
-        select g.o, g.seq, w.lease, w.version, w.queue, w.priority, w.started, w.history, w.max_tries,
-               g.seq = any(w.seqs) as inside
-        from given g cross join lateral (
-            select * from work_queue w where w.lease = g.lease and w.version = g.version and w.lock_key = fail.node
-            offset 0) w
-    ), rest as materialized ( -- with its place: whatever the planner believes, nobody reads all leases to find these
-        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
-        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
-              group by m.lease) g
-        cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
-    ), leases_gone as (
-        delete from work_queue w using rest r where w.ctid = r.at and r.seqs = '{}'
-    ), leases_cut as (
-        update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
-          and w.seqs <> r.seqs
-    ), ended_jobs as materialized (
-        select q.id, q.queue, q.priority, q.tries + 1 as now_tries, m.o, m.seq as was, m.history,
-               least(till, greatest(fail.started[m.o], m.started)) as began,
-               left(coalesce(fail.errors[m.o], ''), error_limit) as error, left(traces[m.o], trace_limit) as trace,
-               case when q.cancel_asked is not null or coalesce(outcomes[m.o], 'failed') = 'cancelled' then 'cancelled'
-                    when coalesce(final[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries,
-                            5) then 'failed'
-                    else 'retry' end as becomes,
-               case when outcomes[m.o] in ('timeout', 'lost', 'cancelled') then outcomes[m.o] else 'failed' end
-               as kind_of,
-               -- in seconds, as an interval would overflow
-               till + coalesce(retry_in[m.o], make_interval(secs => (0.8 + 0.4 * random()) *
-                   least(extract(epoch from coalesce(c.backoff_max, interval '1 h'))::float8,
-                         extract(epoch from coalesce(c.backoff_base, interval '5 s'))::float8 * power(2,
-                                 least(q.tries, 40))))) as due
-        from matched m cross join lateral (select q.* from queue q where q.queue = m.queue and q.priority = m.priority
-                                     and q.state = 'ready'
-                                   and q.seq = m.seq offset 0) q -- one by one, whatever the planner believes
-        left join queue_config c on c.queue = m.queue
-        where m.inside
-    -- in the order of id: a job's place is found by halving, where a join would compare each with each
-    ), by_id as materialized (
-        select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes,
-               array_agg(now_tries order by id) as tries,
-               array_agg(error order by id) as errors, array_agg(due order by id) as due, array_agg(began order by id)
-               as began,
-               array_agg(history order by id) as history, array_agg(new_seq order by id) as seqs
-        -- they keep their order
-        from (select z.*, nextval('job_seq') as new_seq from (select * from ended_jobs order by was) z) z
-    ), kept_jobs as (
-        update queue q
-        set seq = by_id.seqs[width_bucket(q.id, by_id.ids)],
-        state = by_id.becomes[width_bucket(q.id, by_id.ids)]::job_state, changed = till,
-            tries = by_id.tries[width_bucket(q.id, by_id.ids)], error = by_id.errors[width_bucket(q.id, by_id.ids)],
-            error_key = error_key(by_id.errors[width_bucket(q.id, by_id.ids)]),
-            run_after = case when by_id.becomes[width_bucket(q.id,
-                                                             by_id.ids)] = 'retry' then by_id.due[width_bucket(q.id,
-                                                                     by_id.ids)] end
-        from by_id where q.id = any(array(select id from ended_jobs where becomes <> 'cancelled'))
-        returning q.queue, q.state, q.error_key
-    ), cancelled_jobs as (
-        delete from queue q using by_id where q.id = any(array(select id from ended_jobs where becomes = 'cancelled'))
-        returning q.*, by_id.began[width_bucket(q.id, by_id.ids)] as began, by_id.history[width_bucket(q.id, by_id.ids)]
-        as history,
-            by_id.tries[width_bucket(q.id, by_id.ids)] as now_tries, by_id.errors[width_bucket(q.id, by_id.ids)]
-            as last_error
-    ), history_rows as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body,
-                             payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept,
-                             lease_timeout, run_timeout)
-        select id, created, began, till, 'cancelled', priority, now_tries, max_tries, queue, kind, fail.node,
-               case when history is null then payload end, case when history is null then body end, payload_type,
-               last_error,
-               unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout, run_timeout
-        from cancelled_jobs where history is distinct from 'n'
-    ), attempt_rows as (
-        insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
-        select id, now_tries, was, queue, fail.node, began, till,
-               case when becomes = 'cancelled' then 'cancelled' else kind_of end, error, trace
-        from ended_jobs
-    ), counted as (
-        insert into delta (at, queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
-        select till, j.queue, j.priority, null, -count(*), count(*) filter (where becomes = 'retry'),
-               count(*) filter (where becomes = 'failed'),
-               count(*) filter (where becomes = 'failed'), count(*) filter (where becomes = 'retry'),
-               count(*) filter (where becomes = 'cancelled'), min(due) filter (where becomes = 'retry')
-        from ended_jobs j group by j.queue, j.priority
-        union all
-        select till, queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from kept_jobs where state = 'failed'
-        group by queue, error_key
+    with matched as materialized (
+        select * from leave_leases(fail.node, fail.leases, versions, fail.seqs)
     )
-    select v.seq, case when ended.o[v.at] = v.first then ended.becomes[v.at]
-                       when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end,
-           case when ended.o[v.at] = v.first and ended.becomes[v.at] = 'retry' then ended.due[v.at] end
-    from (select array_agg(m.o order by m.o) as o from matched m) held,
-         (select array_agg(j.o order by j.o) as o, array_agg(j.becomes order by j.o) as becomes,
-                 array_agg(j.due order by j.o) as due
-          from ended_jobs j) ended,
-         lateral (select z.seq, z.o, z.first, width_bucket(z.first, ended.o) as at
-                  from (select y.seq, y.o, min(y.o) over (partition by y.lease, y.version, y.seq) as first
-                        from unnest(fail.leases, versions, fail.seqs) with ordinality y (lease, version, seq, o)) z) v
+    select (select array_agg(m.o order by m.o) from matched m), array_agg(m.o order by m.o), array_agg((
+        m.o, q.id, q.queue, q.priority, q.tries + 1, m.seq, m.history,
+        least(till, greatest(fail.started[m.o], m.started)), left(coalesce(fail.errors[m.o], ''), error_limit),
+        case when outcomes[m.o] in ('timeout', 'lost', 'cancelled') then outcomes[m.o] else 'failed' end,
+        case when q.cancel_asked is not null or coalesce(outcomes[m.o], 'failed') = 'cancelled' then 'cancelled'
+             when coalesce(final[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'
+             else 'retry' end,
+        till + coalesce(retry_in[m.o], back_off(q.tries, c.backoff_base, c.backoff_max)))::ended_try order by m.o)
+    into held, ended, tries
+    from matched m cross join lateral (select q.* from queue q where q.queue = m.queue and q.priority = m.priority
+        and q.state = 'ready' and q.seq = m.seq offset 0) q -- one by one, whatever the planner estimates
+    left join queue_config c on c.queue = m.queue
+    where m.inside;
+    if tries is not null then
+        perform end_tries(fail.node, till, tries, traces);
+    end if;
+    return query
+    select v.seq, case when ended[v.at] = v.first then (tries[v.at]).becomes
+                       when held[width_bucket(v.first, held)] = v.first then 'gone' else 'lost' end,
+           case when ended[v.at] = v.first and (tries[v.at]).becomes = 'retry' then (tries[v.at]).due end
+    from (select z.seq, z.o, z.first, width_bucket(z.first, ended) as at
+          from (select y.seq, y.o, min(y.o) over (partition by y.lease, y.version, y.seq) as first
+                from unnest(fail.leases, versions, fail.seqs) with ordinality y (lease, version, seq, o)) z) v
     order by v.o;
 end $$;
-comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[],
-    text[]) is
-    'Jobs went wrong: retry (after the queue''s back-off or retry_in), failed (no tries left, or final), cancelled (an '
-    'operator had asked), lost, gone. outcomes: failed, timeout or cancelled, for the attempt''s row';
+comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[], text[])
+    is
+    'Records that jobs failed. Outcomes: retry (after the queue''s back-off, or retry_in), failed (no tries left, or '
+    'final), cancelled (an operator had asked for it), lost, gone. outcomes: failed, timeout or cancelled, as the '
+    'attempt''s row shall say';
 
 create or replace function extend(node text, leases bigint[], versions int[], by interval,
     started_seqs bigint[] default null)
@@ -607,8 +660,9 @@ begin
     from unnest(leases, versions) with ordinality v (lease, version, o) left join extended u on u.lease = v.lease
         and u.version = v.version order by v.o;
 end $$;
-comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Leases hold until now + by, never shorter '
-    'than before. started_seqs: jobs that have been started. cancel: jobs of the lease that an operator wants ended';
+comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Extends leases until now + by, never to an '
+    'earlier time than before. started_seqs: jobs that have been started. Returns in cancel the jobs of the lease that '
+    'an operator wants ended';
 
 create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (seq bigint, outcome text)
@@ -632,8 +686,8 @@ begin
     select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end
     from unnest(leases, seqs) with ordinality v (lease, seq, o) order by v.o;
 end $$;
-comment on function give_back(text, bigint[], int[], bigint[]) is 'Jobs that will not be worked here go back in line, '
-    'without counting as a try';
+comment on function give_back(text, bigint[], int[], bigint[]) is 'Gives back jobs that this node will not work on: '
+    'they become ready again, and no try is counted';
 
 create or replace function complete(node text, lease bigint, version int, seq bigint, result text default null)
     returns text
@@ -661,4 +715,5 @@ begin
     end if;
     return r.lease_until;
 end $$;
-comment on function extend(text, bigint, int, interval) is 'extend() for one lease, by hand; QT001 where it is lost';
+comment on function extend(text, bigint, int, interval) is 'extend() for one lease, by hand; raises QT001 if the lease '
+    'is lost';

@@ -1,4 +1,5 @@
--- Worker processes: node_start, node_beat, node_stop. Optional: a claim needs a name only, not a row here.
+-- Worker processes: node_start, node_beat, node_stop. Registration is optional: a claim needs the name of a node, but
+-- no row here.
 
 create or replace function node_limits(node text, host text, version text, queues text[]) returns void
 language plpgsql immutable set search_path from current as $$
@@ -16,7 +17,8 @@ begin
         raise 'the name of a queue has 1 to 200 characters' using errcode = 'QT007';
     end if;
 end $$;
-comment on function node_limits(text, text, text, text[]) is 'Raises QT007 for what a node may not say of itself';
+comment on function node_limits(text, text, text, text[]) is 'Raises QT007 if a value that a node gives about itself '
+    'is too long or missing';
 
 create or replace function node_start(node text, session uuid, host text, pid int, version text, protocol int,
     queues text[], slots int)
@@ -47,17 +49,18 @@ begin
     version = node_start.version, protocol = node_start.protocol, queues = node_start.queues, slots = node_start.slots,
         started = case when n.session = node_start.session then n.started else now() end, heartbeat = now(),
         state = case when n.session = node_start.session then n.state else 'up' end, backend_pid = pg_backend_pid()
-    where n.session = node_start.session or n.heartbeat <= now() - setting_interval('node_dead');
+    where n.session = node_start.session or n.heartbeat <= now() - setting_interval('node_dead')
+       or n.heartbeat > now() + interval '1 s' and (n.backend_pid = pg_backend_pid() or not sleeps(n.backend_pid));
     if not found then
         select * into o from node n where n.lock_key = node_start.node;
         raise 'node name "%" is in use by a live process (% on %, last heartbeat % ago)', node_start.node, o.pid,
-            o.host, now() - o.heartbeat
+            o.host, greatest(interval '0', now() - o.heartbeat)
             using errcode = 'QT002';
     end if;
 end $$;
 comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. The same '
-    'session again is a reconnect. QT002: a live process of another session has the name. QT003: the worker''s '
-    'protocol is too old. QT007: slots is not 1 to 1000, or a text is too long';
+    'session may call it again after a reconnect. QT002: a live process of another session has the name. QT003: the '
+    'worker''s protocol is too old. QT007: slots is not 1 to 1000, or a text is too long';
 
 create or replace function node_beat(node text, session uuid, out state text)
 language plpgsql security definer set search_path from current as $$
@@ -72,8 +75,10 @@ comment on function node_beat(text, uuid) is 'The heartbeat of a worker process.
     'jobs; gone: it is not registered, call node_start';
 
 create or replace function node_stop(node text, session uuid) returns void
-language sql security definer set search_path from current as $$
-    delete from node n where n.lock_key = node_stop.node and n.session = node_stop.session
-$$;
-comment on function node_stop(text, uuid) is 'Ends the registration of a worker process that has answered for all its '
-    'jobs';
+language plpgsql security definer set search_path from current as $$
+begin
+    delete from node n where n.lock_key = node_stop.node and n.session = node_stop.session;
+    perform leave_slots();
+end $$;
+comment on function node_stop(text, uuid) is 'Ends the registration of a worker process. The process must have '
+    'answered for all its jobs';

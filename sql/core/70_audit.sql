@@ -1,7 +1,7 @@
 -- The audit, and what all administrative functions share. Each call is one batch of one action. The caller makes the
 -- uuid of the action and counts its batches from 1. After a lost answer the caller repeats the call: it gets the stored
--- answer, and nothing changes twice. audit says who wanted what. audit_batch says what became of it; it is written in
--- the transaction of the batch.
+-- answer, and nothing changes twice. Table audit records who asked for what; table audit_batch records the result, and
+-- is written in the transaction of the batch.
 
 create table if not exists audit (
     action   uuid primary key,
@@ -32,9 +32,10 @@ create table if not exists audit_batch (
     primary key (action, batch)
 );
 comment on table audit_batch is 'What each batch of an action did, row by row; append-only';
-comment on column audit_batch.rows is 'The answer: [{id, state, why, n}], state null = left alone, because why';
-comment on column audit_batch.before is 'What the changed rows were before';
-comment on column audit_batch.cursor is 'Where the next batch goes on; null = nothing follows';
+comment on column audit_batch.rows is 'The answer: [{id, state, why, n}]. state null: the row was left alone; why '
+    'gives the reason';
+comment on column audit_batch.before is 'The changed rows as they were before';
+comment on column audit_batch.cursor is 'Where the next batch continues; null = there is none';
 
 create or replace view audit_log as
 select a.action, a.at, a.who, a.app, a.addr, a.verb, a.queue, a.node, a.params, a.reason, a.expected,
@@ -75,7 +76,7 @@ begin
             using errcode = 'QT007';
     end if;
 end $$;
-comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if this batch can''t belong to the action: all '
+comment on function act_goes_on(audit, jsonb, text) is 'Raises QT007 if this batch can''t belong to the action. All '
     'batches of an action have the same reason and the same values (except the jobs that each names), and each follows '
     'the one before within an hour';
 
@@ -113,6 +114,7 @@ begin
     end if;
     perform act_limits(queue, node, params, reason);
     perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || action, 0));
+    perform tell_sleepers(); -- what the act changes may be due at once
     perform have_day(); -- many acts write to history
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)
     values (action, session_user, nullif(current_setting('application_name'), ''), inet_client_addr(), verb, queue,
@@ -132,8 +134,8 @@ begin
     return true;
 end $$;
 comment on function act_begin(uuid, int, text, text, text, jsonb, text, bigint) is 'Writes an action to the audit. '
-    'False: this batch was done before, and act_answer has its answer. QT007 if the uuid belongs to another action, to '
-    'one on another queue or node, or to one that has ended';
+    'False: this batch was done before, and act_answer returns its answer. Raises QT007 if the uuid belongs to another '
+    'action, to an action on another queue or node, or to one that has ended';
 
 create or replace function in_order(rows jsonb, ids uuid[]) returns jsonb
 language sql immutable set search_path from current as $$
@@ -143,7 +145,7 @@ language sql immutable set search_path from current as $$
         on i.id = (r.job ->> 'id')::uuid
 $$;
 comment on function in_order(jsonb, uuid[]) is 'The answers for jobs ([{id, ..}]) in the order of the ids in the call. '
-    'Their own order would not do: ids that were made within one millisecond have none';
+    'They can''t be sorted by id, because ids that were made within one millisecond are in no order';
 
 create or replace function act_end(action uuid, batch int, rows jsonb, before jsonb default null,
     cursor text default null) returns void
@@ -154,7 +156,7 @@ language sql set search_path from current as $$
            coalesce(sum(coalesce((r ->> 'n')::bigint, 1)) filter (where r ->> 'state' is null), 0),
            coalesce(act_end.rows, '[]'), act_end.before, act_end.cursor
     from jsonb_array_elements(coalesce(rows, '[]')) r;
-    -- what can be claimed now, an idle worker looks for at once
+    -- an idle worker should look at once for jobs that can be claimed now
     select pg_notify(slot_channel(0), '') where slot_waits(0)
 $$;
 comment on function act_end(uuid, int, jsonb, jsonb, text) is 'Stores the answer of a batch, and wakes an idle worker '
@@ -184,5 +186,5 @@ comment on function check_expected(bigint, bigint) is 'Raises QT005 if the numbe
 
 create or replace function wake_queue(queue text) returns void
 language sql set search_path from current as $$ insert into delta (queue, priority) values (queue, 5) $$;
-comment on function wake_queue(text) is 'Not for workers, as any name goes: tells the scheduler''s next step to look '
-    'at a queue';
+comment on function wake_queue(text) is 'Makes the scheduler''s next step look at a queue. Not for workers: it would '
+    'accept any name';

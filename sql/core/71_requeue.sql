@@ -1,15 +1,16 @@
 -- Requeue: failed, retry and scheduled jobs become ready now, or spread over a time. Finished jobs are pushed again as
 -- new jobs.
 
--- no SET: so the planner can inline it and makes the key of `wanted` once. Only functions with a pinned path call it
+-- no SET: so the planner can inline the function and computes the key of `wanted` once. Only functions with a pinned
+-- path call it
 create or replace function error_matches(error text, key text, wanted text) returns boolean
 language sql immutable as $$
     select case when wanted is null then true
                 when left(wanted, 1) = '~' then coalesce(strpos(lower(error), lower(substr(wanted, 2))) > 0, false)
                 else coalesce(key = error_key(wanted), false) end
 $$;
-comment on function error_matches(text, text, text) is 'Whether an error is in the group of a text, or contains what '
-    'follows a ~, in upper or lower case';
+comment on function error_matches(text, text, text) is 'Whether an error belongs to the group of the text wanted, or, '
+    'if wanted is ~TEXT, contains TEXT (upper and lower case are the same)';
 
 create or replace function spread_check(spread interval) returns void
 language plpgsql immutable set search_path from current as $$
@@ -28,7 +29,7 @@ language sql set search_path from current as $$
     ), chosen as materialized (
         select q.id, q.queue, q.priority, q.state, q.error_key, q.seq from queue q
         where q.id = any(ids) and q.state::text in ('failed', 'retry', 'scheduled') for update
-    ), numbered as materialized ( -- they keep their order; spread: one job at a random time in each of n equal parts
+    ), numbered as materialized ( -- in the old order; spread: one job at a random time in each of n equal parts
         select id, nextval('job_seq') as seq,
                (select w.at from wanted w) + spread * ((row_number() over () - random()) / count(*) over ()) as due
         from (select id from chosen order by seq) c
@@ -42,7 +43,8 @@ language sql set search_path from current as $$
             run_after = n.due,
             last_action = action,
             expires_at = case when q.expires_at > now() then q.expires_at end,
-            tries = case when reset then 0 else least(q.tries, 32766) end, -- the last try fits a smallint
+            -- so that the number of the last try fits a smallint
+            tries = case when reset then 0 else least(q.tries, 32766) end,
             max_tries = case when not reset and q.tries >= coalesce(q.max_tries, s.max_tries, 5)
                              then least(q.tries, 32766) + 1 else q.max_tries end,
             cancel_asked = null
@@ -71,9 +73,9 @@ language sql set search_path from current as $$
     select id from requeued
 $$;
 comment on function requeue_live(uuid, uuid[], boolean, interval) is 'Makes waiting and failed jobs ready (jobs with a '
-    'concurrency key: blocked), at the priority that the action asks for, if it does. spread: scheduled, evenly over '
-    'that time from the beginning of the action on. Tries are kept and one more is allowed; reset: they start at 0. An '
-    'expiry that is over no longer counts';
+    'concurrency key: blocked), at the priority that the action names, if it names one. spread: the jobs become '
+    'scheduled instead, spread evenly over that time from the beginning of the action on. The count of tries is kept '
+    'and one more try is allowed; reset: it starts at 0. An expiry that has passed is removed';
 
 create or replace function requeue_history(action uuid, job uuid, spread interval default null, out new_id uuid,
     out why text)
@@ -126,7 +128,7 @@ begin
         return jsonb_build_object('id', id, 'why', 'a newer job has its unique key');
     end;
 end $$;
-comment on function requeue_one(uuid, uuid, boolean, interval) is 'Requeues one job; its row of the answer';
+comment on function requeue_one(uuid, uuid, boolean, interval) is 'Requeues one job and returns its row of the answer';
 
 create or replace function requeue_rows(action uuid, ids uuid[], reset boolean, spread interval, out rows jsonb,
     out was jsonb)
@@ -138,7 +140,7 @@ declare
     ready text := case when spread is null then 'ready' else 'scheduled' end;
     job   uuid;
 begin
-    perform lock_waiting(ids); -- ready ones are for their workers to lock
+    perform lock_waiting(ids); -- jobs that are not ready; the ready ones may be locked by their workers
     select jsonb_agg(jsonb_build_object('id', q.id, 'state', q.state, 'priority', q.priority, 'tries', q.tries,
                                         'max_tries', q.max_tries, 'run_after', q.run_after, 'changed', q.changed)),
            array_agg(q.id) filter (where q.unique_key is null or q.state <> 'failed')
@@ -150,7 +152,7 @@ begin
     select coalesce(jsonb_agg(jsonb_build_object('id', q.id, 'state', ready, 'why', case
                when q.state = 'blocked' then 'waits for its concurrency key' end)), '[]')
     into rows from queue q where q.id = any(done);
-    for job in -- in the order of unique keys; of several with the same key the first given wins
+    for job in -- in the order of unique keys; of several jobs with one key the first given wins
         select i.id
         from (select u.id, min(u.place) as place from unnest(ids) with ordinality u (id, place)
               where not exists (select from unnest(done) d (id) where d.id = u.id) group by u.id) i
@@ -165,8 +167,8 @@ begin
     end loop;
     rows := in_order(rows, ids);
 end $$;
-comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues jobs: all at once that no unique key '
-    'can stop, the others one by one';
+comment on function requeue_rows(uuid, uuid[], boolean, interval) is 'Requeues jobs: those that no unique key can stop '
+    'in one statement, the others one by one';
 
 create or replace function requeue(action uuid, batch int, ids uuid[], reset boolean default false,
     reason text default null, spread interval default null)
@@ -178,9 +180,10 @@ begin
     return query select * from act_on(action, batch, 'requeue', ids,
                                       jsonb_build_object('reset', reset, 'spread', spread), reason);
 end $$;
-comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'These jobs become ready again: failed jobs '
+comment on function requeue(uuid, int, uuid[], boolean, text, interval) is 'Makes these jobs ready again: failed jobs '
     'with one more try (reset: with all their tries), waiting jobs now, finished jobs as new jobs. spread: not all at '
-    'once, but evenly over a time of up to 30 days. Jobs that can''t be requeued are left alone; why says the reason';
+    'once, but spread evenly over a time of up to 30 days. Jobs that can''t be requeued are left alone; why gives the '
+    'reason';
 
 create or replace function requeue_at_priority(action uuid, batch int, ids uuid[], reset boolean default false,
     reason text default null, spread interval default null, priority int default null)
@@ -195,8 +198,8 @@ begin
     return query select * from act_on(action, batch, 'requeue', ids, jsonb_build_object(
         'reset', reset, 'spread', spread, 'priority', priority), reason);
 end $$;
-comment on function requeue_at_priority(uuid, int, uuid[], boolean, text, interval, int) is 'requeue(), and the jobs '
-    'get this priority, 0 (soonest) to 9: at 0 they start before those that wait. NULL: they keep theirs';
+comment on function requeue_at_priority(uuid, int, uuid[], boolean, text, interval, int) is 'requeue() with a priority '
+    'for the jobs, 0 (soonest) to 9: with 0 they start before those that wait. NULL: the jobs keep their priority';
 
 create or replace function requeue_find(which job_filter) returns table (id uuid, cursor text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -273,15 +276,15 @@ begin
         and o.unique_key = coalesce(q.unique_key, h.unique_key) and o.state <> 'failed'
         and coalesce(q.state, 'failed') in ('failed', 'completed', 'cancelled')) as twin) t;
 end $$;
-comment on function requeue_look(uuid[], text) is 'For requeue_preview: what would become of each of these jobs by '
-    'itself. has_key: it holds its unique key already, others would have to take theirs';
+comment on function requeue_look(uuid[], text) is 'For requeue_preview: what would become of each of these jobs if it '
+    'were the only one. has_key: the job holds its unique key already; the others would have to take theirs';
 
 create or replace function requeue_preview_ids(ids uuid[], ready text)
 returns table (state text, n bigint, why text)
 language sql stable set search_path from current as $$
     select case when r.nth = 1 then r.state end, count(*),
            case when r.nth = 1 then r.why else 'another of these has its unique key' end
-    from (select l.state, l.why, -- of those that would take the same key the first given wins
+    from (select l.state, l.why, -- of jobs that would take the same key the first given wins
                  case when l.key is null or l.state is null or l.has_key then 1
                       else row_number() over (partition by l.queue, l.key, l.state is null, l.has_key
                                               order by l.place) end as nth
@@ -302,7 +305,7 @@ begin
           and (which.queue is null or q.queue = which.queue) and (which.kind is null or q.kind = which.kind)
           and (which.error is null or error_matches(q.error, q.error_key, which.error))
           and (which.before is null or q.changed < which.before)
-    ), keyed as ( -- apart: only these must be sorted
+    ), keyed as ( -- separate, because only jobs with a key must be sorted
         select c.state as was, row_number() over (partition by c.queue, c.unique_key order by c.seq) = 1 as first,
                c.state = 'failed' and exists (select from queue o where o.queue = c.queue
                                                 and o.unique_key = c.unique_key and o.state <> 'failed') as twin
@@ -362,6 +365,18 @@ comment on function requeue_preview(uuid[], text, text[], text, text, timestampt
     '(ids) or requeue_where would do now: n jobs that would become ready or scheduled (state NULL: left alone), and '
     'why. Changes nothing';
 
+create or replace function requeue_fits(job queue, which job_filter) returns boolean language sql stable as $$
+    select job.state not in ('ready', 'blocked') and job.state::text = any(which.states)
+       and (which.queue is null or job.queue = which.queue) and (which.kind is null or job.kind = which.kind)
+       and (which.error is null or error_matches(job.error, job.error_key, which.error))
+       and (which.before is null or job.changed < which.before)
+$$;
+comment on function requeue_fits(queue, job_filter) is 'Whether a filter of requeue_where matches a job. No SET, so '
+    'that it is inlined';
+
+-- To rank the matching jobs they must be sorted: for a million jobs that takes a second and 140 MB of temporary files.
+-- So of a large table some 300 pages are read at random, and the matching jobs on them stand for all. If these are too
+-- few, only a small part of the table matches, and all matching jobs are read by an index.
 create or replace function requeue_sample(queue text default null, states text[] default null, kind text default null,
     error text default null, before timestamptz default null, n int default 10)
 returns table (id text)
@@ -372,29 +387,37 @@ language plpgsql stable security definer set search_path from current set enable
 declare
     which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, null, null, null);
     most  int := least(greatest(requeue_sample.n, 0), 1000);
+    pages bigint := pg_relation_size('queue') / current_setting('block_size')::int;
+    found uuid[]; -- the oldest first
 begin
+    if pages > 2000 then
+        found := array(
+            select c.id from queue c tablesample system (100.0 * 300 / pages)
+            where requeue_fits(c, which)
+              and not (c.state = 'failed' and c.unique_key is not null
+                       and exists (select from queue o where o.queue = c.queue and o.unique_key = c.unique_key
+                                                         and o.state <> 'failed'))
+            order by c.changed, c.id);
+    end if;
+    if coalesce(cardinality(found), 0) < 10 * most then
+        found := array(
+            select c.id from queue c
+            where requeue_fits(c, which)
+              and not (c.state = 'failed' and c.unique_key is not null
+                       and exists (select from queue o where o.queue = c.queue and o.unique_key = c.unique_key
+                                                         and o.state <> 'failed'))
+            order by c.changed, c.id);
+    end if;
     return query
-    with ranked as (
-        select c.id, row_number() over (order by c.changed, c.id) as place, count(*) over () as total
-        from queue c
-        where c.state not in ('ready', 'blocked') and c.state::text = any(which.states)
-          and (which.queue is null or c.queue = which.queue) and (which.kind is null or c.kind = which.kind)
-          and (which.error is null or error_matches(c.error, c.error_key, which.error))
-          and (which.before is null or c.changed < which.before)
-          and not (c.state = 'failed' and c.unique_key is not null
-                   and exists (select from queue o where o.queue = c.queue and o.unique_key = c.unique_key
-                                                     and o.state <> 'failed'))
-    )
-    select r.id::text from ranked r
-    where r.total <= most -- place k of the sample is the first of its rank
-       or (r.place - 1) * (most - 1) / greatest(r.total - 1, 1)
-          <> (r.place - 2) * (most - 1) / greatest(r.total - 1, 1)
-       or r.place = 1
-    order by r.place desc limit most;
+    select found[1 + case when cardinality(found) <= most then k -- else the first of each rank
+                          else greatest(0, k::bigint * (cardinality(found) - 1) + most - 2) / greatest(most - 1, 1)
+                          end]::text
+    from generate_series(least(cardinality(found), most) - 1, 0, -1) k;
 end $$;
-comment on function requeue_sample(text, text[], text, text, timestamptz, int) is 'Of the jobs that requeue_where '
-    'would make ready now: n of them (at most 1000), the newest, the oldest and those at equal steps between, newest '
-    'first. Finished jobs are never among them';
+comment on function requeue_sample(text, text[], text, text, timestamptz, int) is 'A sample of the jobs that '
+    'requeue_where would make ready now: n of them (at most 1000), the newest, the oldest and those at equal steps '
+    'between, newest first. If many jobs of a large table match, they are chosen from some 300 random pages. Finished '
+    'jobs are never in the sample';
 
 create or replace function requeue_where(action uuid, batch int, queue text, states text[] default '{failed}',
     kind text default null, error text default null, before timestamptz default null, "limit" int default 1000,
@@ -412,7 +435,8 @@ begin
                                          jsonb_build_object('reset', reset, 'spread', spread), reason);
 end $$;
 comment on function requeue_where(uuid, int, text, text[], text, text, timestamptz, int, text, bigint, boolean, text,
-    interval) is 'requeue() for all jobs that match, up to limit jobs a call: call again with the next batch number '
-    'and with the cursor of the last answer as after, until the cursor is NULL. error: TEXT = the group of TEXT, ~TEXT '
-    '= contains TEXT. before: they came into their state before this time. expected: how many jobs the preview '
-    'counted; QT005 if there would be more or fewer now';
+    interval) is
+    'requeue() for all jobs that match, up to limit jobs a call: call again with the next batch number and with the '
+    'cursor of the last answer as after, until the cursor is NULL. error: TEXT = the group of TEXT, ~TEXT = contains '
+    'TEXT. before: only jobs that have been in their state since before this time. expected: the number of jobs that '
+    'the preview counted; raises QT005 if that number has changed';

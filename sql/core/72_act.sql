@@ -1,20 +1,20 @@
--- One act on jobs, from its beginning to its end. Requeue, cancel, discard, delete, priority and reschedule are alike:
--- write the act to the audit, find its jobs, lock and change them, store the answer. Only the change is their own:
--- requeue_rows (71_requeue), remove_jobs (74_remove), change_jobs (78_change).
+-- One act on jobs, from its beginning to its end. Requeue, cancel, discard, delete, priority and reschedule have the
+-- same steps: write the act to the audit, find the jobs, lock and change them, store the answer. Only the change
+-- differs: requeue_rows (71_requeue), remove_jobs (74_remove), change_jobs (78_change).
 
 create or replace function lock_waiting(ids uuid[]) returns uuid[]
 language sql set search_path from current as $$
     select array(select q.id from queue q where q.id = any(ids) and q.state::text <> 'ready' order by q.id for update)
 $$;
-comment on function lock_waiting(uuid[]) is 'Locks those of these jobs that are not ready; returns their ids. May '
-    'wait: call it before the scheduler''s lock is taken';
+comment on function lock_waiting(uuid[]) is 'Locks those of these jobs that are not ready; returns their ids. It may '
+    'have to wait, so call it before the scheduler''s lock is taken';
 
 create or replace function finished_jobs(ids uuid[]) returns uuid[]
 language sql stable set search_path from current as $$
     select array(select h.id from history_of(array(
                      select unnest(ids) except select q.id from queue q where q.id = any(ids))) h)
 $$;
-comment on function finished_jobs(uuid[]) is 'Those of these jobs that are in history and no longer in queue';
+comment on function finished_jobs(uuid[]) is 'Those of these jobs that are in history and not in queue any more';
 
 create or replace function act_change(action uuid, verb text, ids uuid[], params jsonb, out rows jsonb, out was jsonb)
 language plpgsql set search_path from current as $$
@@ -31,8 +31,8 @@ begin
         select r.rows, r.was into rows, was from remove_jobs(action, ids, verb) r;
     end if;
 end $$;
-comment on function act_change(uuid, text, uuid[], jsonb) is 'What an act does to its jobs. params: reset and spread '
-    'of a requeue, priority, at. rows: the answer; was: what the changed jobs were before';
+comment on function act_change(uuid, text, uuid[], jsonb) is 'The change that an act makes to its jobs. params: reset '
+    'and spread of a requeue, priority, at. rows: the answer; was: the changed jobs as they were before';
 
 create or replace function act_would(verb text, which job_filter, params jsonb) returns bigint
 language plpgsql stable set search_path from current as $$
@@ -67,8 +67,8 @@ begin
     end if;
     return query select * from act_answer(action, batch);
 end $$;
-comment on function act_on(uuid, int, text, uuid[], jsonb, text) is 'An act on the jobs with these ids, or the stored '
-    'answer of a batch that was done before';
+comment on function act_on(uuid, int, text, uuid[], jsonb, text) is 'Does an act on the jobs with these ids. If the '
+    'batch was done before, it only returns the stored answer';
 
 create or replace function act_where(action uuid, batch int, verb text, which job_filter, params jsonb, reason text)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -99,6 +99,6 @@ begin
     end if;
     return query select * from act_answer(action, batch);
 end $$;
-comment on function act_where(uuid, int, text, job_filter, jsonb, text) is 'One batch of an act on all jobs that a '
-    'filter names: at most which.limit jobs from which.after on. QT005 in batch 1 if other than which.expected would '
-    'change';
+comment on function act_where(uuid, int, text, job_filter, jsonb, text) is 'Does one batch of an act on all jobs that '
+    'a filter names: at most which.limit jobs from which.after on. Batch 1 raises QT005 if the number of jobs that '
+    'would change is not which.expected';

@@ -1,17 +1,17 @@
--- What acts on jobs share (cancel, discard, delete, priority, time): which jobs a filter names, what they would become,
--- and how a waiting job leaves its free lease. One function, act_becomes, says what becomes of a job: the preview and
--- the act use it.
+-- What the acts on jobs share (cancel, discard, delete, priority, time): which jobs a filter names, what they would
+-- become, and how a waiting job leaves its free lease. Only one function, act_becomes, decides what becomes of a job,
+-- so the preview and the act agree.
 
 create or replace function held() returns table (queue text, seq bigint)
 language sql stable set search_path from current as $$
     select w.queue, s from live w, unnest(w.seqs) s where w.lock_key is not null
 $$;
-comment on function held() is 'The jobs that run: they are in leases that a node has claimed';
+comment on function held() is 'The jobs that run: those in leases that a node has claimed';
 
 create or replace function act_becomes(verb text, state job_state, runs boolean, asked boolean, priority smallint,
     wanted int, run_after timestamptz, at timestamptz)
 returns table (becomes text, why text)
-language sql stable as $$ -- no SET: so it can be inlined; only functions with a pinned path call it
+language sql stable as $$ -- no SET, so that it is inlined; only functions with a pinned path call it
     select case
         when verb = 'cancel' then case when runs and not asked then 'running'
                                        when not runs and state <> 'failed' then 'cancelled' end
@@ -33,10 +33,10 @@ language sql stable as $$ -- no SET: so it can be inlined; only functions with a
                                   when 'blocked' then 'waits for its concurrency key' end
         when run_after = at then 'has that time already' end
 $$;
-comment on function act_becomes(text, job_state, boolean, boolean, smallint, int, timestamptz, timestamptz) is
-    'What an act makes of a job (becomes; NULL: the job is left alone), and why. at NULL = now';
+comment on function act_becomes(text, job_state, boolean, boolean, smallint, int, timestamptz, timestamptz) is 'What '
+    'an act makes of a job (becomes; NULL: the job is left alone), and why. at NULL = now';
 
--- a million rows make few groups: no plan sorts or merges them
+-- groups are hashed: a million rows make few groups, and no plan should sort or merge the rows
 create or replace function act_preview(verb text, ids uuid[], which job_filter, wanted int default null,
     at timestamptz default null)
 returns table (state text, n bigint, why text)
@@ -92,8 +92,7 @@ begin
     group by 1, 3 order by 2 desc;
 end $$;
 comment on function act_preview(text, uuid[], job_filter, int, timestamptz) is 'What an act would do now to these jobs '
-    '(ids), or to all that match: how many become what (state), how many are left alone (state NULL), and why. Changes '
-    'nothing';
+    '(ids), or to all that match: how many would become what (state; NULL: left alone), and why. Changes nothing';
 
 create or replace function act_find(action uuid, which job_filter) returns table (id uuid, cursor text)
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -105,7 +104,7 @@ declare
 begin
     perform portion_check(which."limit", which.after);
     at := coalesce(which.after, '["o", "", 0]')::jsonb;
-    if at ->> 0 = 'o' then -- jobs that wait for something, or failed
+    if at ->> 0 = 'o' then -- unfinished jobs that are not ready
         return query
         select q.id, jsonb_build_array('o', q.queue, q.seq)::text from queue q
         where q.state <> 'ready' and (which.states is null or q.state::text = any(which.states))
@@ -157,14 +156,14 @@ declare
     locked bigint[] := '{}';
     wait   text := current_setting('lock_timeout');
 begin
-    for round in 1 .. 5 loop -- a claim may split a lease meanwhile: the part has a number of its own
+    for round in 1 .. 5 loop -- again: a claim may split a lease meanwhile, and the part has a number of its own
         seqs := ready_seqs(ids);
         fresh := array(select l.lease from live l where l.lease <> all(seen)
                        and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0));
         exit when fresh = '{}';
         seen := seen || fresh;
         begin
-            -- a claim or an answer of its own transaction is over by then
+            -- a claim or an answer that is a transaction of its own is over by then
             perform set_config('lock_timeout', '50ms', true);
             locked := locked || array(select w.lease from work_queue w
                                       where w.lease = any(fresh) order by w.lease + 0 for update);
@@ -177,7 +176,7 @@ begin
     return locked;
 end $$;
 comment on function lock_leases(uuid[]) is 'Locks the leases of these jobs; returns the locked ones. A lease that '
-    'somebody keeps locked for 50 ms is left out. Call it under the scheduler''s lock';
+    'somebody else keeps locked for 50 ms is left out. Call it under the scheduler''s lock';
 
 create or replace function uncut_jobs(ids uuid[], out runs uuid[], out busy uuid[])
 language plpgsql set search_path from current as $$
@@ -205,7 +204,7 @@ begin
         return;
     end if;
     perform take_out(array_agg(f.lease), array_agg(f.seq)) from jsonb_to_recordset(free) f (lease bigint, seq bigint);
-    -- whatever the caller makes of them: one that it leaves as it was is cut again
+    -- the scheduler looks at these queues again: a job that the caller leaves unchanged has to be cut again
     perform move_cursor(array_agg(f.queue), array_agg(f.priority), array_agg(f.seq - 1), null)
     from jsonb_to_recordset(free) f (queue text, priority int, seq bigint);
     perform bucket_forget(f.queue, array_agg(f.seq)), wake_queue(f.queue)
@@ -232,14 +231,15 @@ $$;
 comment on function left_alone(job_state, boolean) is 'Why an act could not lock a job';
 
 create or replace function job_put(action uuid, jobs jsonb) returns setof uuid
-language sql set search_path from current as $$
+language sql set search_path from current
+    set enable_nestloop = off set enable_hashjoin = on as $$ -- else it would compare each job with each
     with wanted as materialized (
         select * from jsonb_to_recordset(jobs) as w (id uuid, state job_state, priority smallint, tries smallint,
                                                      max_tries smallint,
                                                    run_after timestamptz, changed timestamptz)
     ), jobs_before as materialized (
         select q.id, q.priority, q.state, q.seq from queue q where q.id = any(array(select id from wanted))
-    ), numbered as materialized ( -- they keep their order; nobody holds a token of the new numbers
+    ), numbered as materialized ( -- in the old order; no answer names the new numbers
         select id, nextval('job_seq') as seq from (select id from jobs_before order by seq) z
     ), put_jobs as (
         update queue q set seq = s.seq, priority = w.priority, tries = w.tries, max_tries = w.max_tries,
@@ -275,5 +275,5 @@ language sql set search_path from current as $$
     select id from put_jobs
 $$;
 comment on function job_put(uuid, jsonb) is 'Gives jobs another state, priority, time and number of tries ([{id, '
-    'state, priority, tries, max_tries, run_after, changed}]), and counts them. The caller has locked them and has '
-    'taken ready jobs out of their leases';
+    'state, priority, tries, max_tries, run_after, changed}]), and writes the deltas. The caller has locked them and '
+    'has taken ready jobs out of their leases';

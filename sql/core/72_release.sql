@@ -10,8 +10,17 @@ language sql stable set search_path from current as $$
            and not exists (select from node where lock_key = node_alive.node)
          having count(*) > 0))
 $$;
-comment on function node_alive(text, boolean) is 'Why a node looks alive; NULL: it does not. A registered node is '
-    'judged by its heartbeat, any other one by its leases';
+comment on function node_alive(text, boolean) is 'Why a node seems to be alive; NULL: it does not. For a registered '
+    'node its heartbeat decides, for any other node its leases';
+
+create or replace function hollow(leases bigint[]) returns bigint[]
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+    select coalesce(array_agg(w.lease order by w.lease), '{}') from work_queue w
+    where w.lease = any(hollow.leases)
+      and not exists (select from leased_jobs(w.queue, w.priority, w.seqs, w.scattered))
+$$;
+comment on function hollow(bigint[]) is 'Those of these leases that have no job any more: somebody deleted or changed '
+    'their jobs by hand';
 
 create or replace function release_preview(node text, expired_only boolean default true, fail boolean default false,
     count boolean default true)
@@ -32,7 +41,11 @@ language sql stable security definer set search_path from current set enable_seq
         cross join lateral leased_jobs(w.queue, w.priority, w.seqs, w.scattered) q
         cross join lateral (select release_preview.count and (w.all_started or q.seq = any(w.started_seqs)) is true
                             as counted) c
-        where w.lock_key = release_preview.node) z
+        where w.lock_key = release_preview.node
+        union all
+        select 'ended', 'lease without a job'
+        from unnest(hollow(array(select w.lease from live w where w.lock_key = release_preview.node
+                                   and (w.lock_timeout < now() or not expired_only))))) z
     group by 1, 3 order by 2 desc
 $$;
 comment on function release_preview(text, boolean, boolean, boolean) is 'What release would do now: n jobs by the '
@@ -49,6 +62,7 @@ declare
     alive  text;
     leases bigint[];
     busy   bigint[];
+    empty  bigint[];
     rows   jsonb;
     left_  boolean;
 begin
@@ -79,9 +93,15 @@ begin
     select array_agg(l.lease) into busy from live l
     where l.lock_key = release.node and (l.lock_timeout < now() or not expired_only) and l.lease <> all(leases);
     left_ := cardinality(leases) >= 500;
+    empty := hollow(leases);
     select jsonb_agg(jsonb_build_object('id', t.id, 'state', t.state)) into rows
     from take_back(leases, coalesce(count, true), coalesce(fail, false),
                    format('worker lost: released from %s by %s', node, session_user)) t;
+    if empty <> '{}' then
+        rows := coalesce(rows, '[]')
+            || (select jsonb_agg(jsonb_build_object('id', e::text, 'state', 'ended', 'why', 'lease without a job'))
+                from unnest(empty) e);
+    end if;
     if not left_ and busy is not null then
         rows := coalesce(rows, '[]')
             || (select jsonb_agg(jsonb_build_object('id', b::text, 'why', 'its worker is answering for this lease now'))
@@ -90,10 +110,10 @@ begin
     perform act_end(action, batch, rows, to_jsonb(leases), case when left_ then 'more' end);
     return query select * from act_answer(action, batch);
 end $$;
-comment on function release(uuid, int, text, boolean, boolean, boolean, boolean, bigint, text) is
-    'Takes the leases of a node away: the expired ones, or all of them. Their jobs go back in line; fail: they fail. '
-    'count: jobs that had started lose a try. Up to 500 leases a call: call again as long as the answer has a cursor. '
-    'QT006 if the node looks alive, unless force';
+comment on function release(uuid, int, text, boolean, boolean, boolean, boolean, bigint, text) is 'Takes the leases of '
+    'a node away: the expired ones, or all of them. The jobs become ready again; fail: they become failed. A lease '
+    'that has no job any more ends. count: a try is counted for jobs that had started. Up to 500 leases a call: call '
+    'again as long as the answer has a cursor. Raises QT006 if the node seems to be alive, unless force is true';
 
 create or replace function extend_find(ids uuid[], node text)
 returns table (lease bigint, jobs int, job uuid, until timestamptz)
@@ -108,8 +128,7 @@ language sql stable set search_path from current as $$
                          and (extend_find.node is null or w.lock_key = extend_find.node)
                        and q.seq = any(w.seqs) offset 0) w on true
 $$;
-comment on function extend_find(uuid[], text) is 'The leases of a node, or of jobs (lease NULL: the job is in no '
-    'lease)';
+comment on function extend_find(uuid[], text) is 'The leases of a node, or of jobs. lease NULL: the job is in no lease';
 
 create or replace function extend_preview(ids uuid[] default null, node text default null, by interval default '5 min')
 returns table (state text, n bigint, why text)
@@ -122,7 +141,7 @@ language sql stable security definer set search_path from current set enable_seq
     from extend_find(ids, node) f group by 1, 3 order by 2 desc
 $$;
 comment on function extend_preview(uuid[], text, interval) is 'What extend_leases would do now: n leases, and how many '
-    'jobs each has';
+    'jobs each holds';
 
 create or replace function extend_leases(action uuid, batch int, ids uuid[], node text, by interval,
     expected bigint default null, reason text default null)
@@ -170,6 +189,6 @@ begin
     end if;
     return query select * from act_answer(action, batch);
 end $$;
-comment on function extend_leases(uuid, int, uuid[], text, interval, bigint, text) is 'Leases (of these jobs, or all '
-    'leases of a node) hold at least until now + by. Nothing else changes, so the answers of their workers stay valid. '
-    'QT007 unless by is over 0 and at most 365 days';
+comment on function extend_leases(uuid, int, uuid[], text, interval, bigint, text) is 'Extends leases (of these jobs, '
+    'or all leases of a node) until now + by at least. Nothing else changes, so the answers of the workers stay valid. '
+    'Raises QT007 unless by is over 0 and at most 365 days';

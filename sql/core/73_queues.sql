@@ -1,4 +1,4 @@
--- Acts on queues and nodes: pause, resume, set_queue, drain_node; what is set for a queue.
+-- Acts on queues and nodes: pause, resume, set_queue, drain_node; and the rules for the settings of a queue.
 
 create or replace function uncut(queue text, strict boolean default true) returns bigint
 language plpgsql set search_path from current as $$
@@ -36,9 +36,9 @@ begin
     end if;
     return coalesce(cardinality(taken), 0);
 end $$;
-comment on function uncut(text, boolean) is 'Takes back the free leases of a queue. The cursor goes back to before '
-    'their jobs, so their order is kept. A lease that a worker is just claiming: strict waits for it (55P03 after 100 '
-    'ms), otherwise it is left alone. Call it under the scheduler''s lock';
+comment on function uncut(text, boolean) is 'Takes back the free leases of a queue. The cursor moves back before their '
+    'jobs, so the jobs keep their order. A lease that a worker is just claiming: strict waits for it (raises 55P03 '
+    'after 100 ms), otherwise it is left alone. Call it under the scheduler''s lock';
 
 create or replace function unseen(queue text, kept text) returns text
 language sql stable set search_path from current as $$
@@ -47,8 +47,8 @@ language sql stable set search_path from current as $$
     where not exists (select from cursor c where c.queue = unseen.queue) and not exists (select from queue q
             where q.queue = unseen.queue)
 $$;
-comment on function unseen(text, text) is 'Words for a setting of a queue that does not exist yet, perhaps because its '
-    'name is misspelt; NULL: it exists';
+comment on function unseen(text, text) is 'A warning for a setting of a queue that does not exist yet, perhaps because '
+    'its name is misspelt; NULL: the queue exists';
 
 create or replace function pause_preview(queue text, force boolean default false) returns table (state text, n bigint,
     why text)
@@ -60,8 +60,8 @@ language sql stable security definer set search_path from current set enable_seq
     from (select unseen(pause_preview.queue, null) as slip) u left join queue_config c on c.queue = pause_preview.queue
     where pause_preview.queue is not null
 $$;
-comment on function pause_preview(text, boolean) is 'What pause would do now. A queue that was never seen counts as a '
-    'typing error, unless force';
+comment on function pause_preview(text, boolean) is 'What pause would do now. The name of a queue that was never seen '
+    'counts as a typing error, unless force is true';
 
 create or replace function pause(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -94,8 +94,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function pause(uuid, text, text) is 'No job of the queue is handed out from now on. Running jobs go on to '
-    'their end; ready jobs keep their order';
+comment on function pause(uuid, text, text) is 'Pauses a queue: from now on no job of it is claimed. Running jobs go '
+    'on to their end; ready jobs keep their order';
 
 create or replace function resume(action uuid, queue text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -120,7 +120,7 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function resume(uuid, text, text) is 'Ends a pause: jobs of the queue are handed out again';
+comment on function resume(uuid, text, text) is 'Ends a pause: jobs of the queue can be claimed again';
 
 create or replace function rate_of(value text) returns numeric
 language sql immutable strict set search_path from current as $$
@@ -128,7 +128,8 @@ language sql immutable strict set search_path from current as $$
     from (select m[1] as n, m[2] as unit from regexp_match(rate_of.value, '^ *([0-9]{1,9}(?:[.][0-9]{1,9})?) *(?:/ '
                                                                           '*(s|min|m|h|d))? *$') m) z
 $$;
-comment on function rate_of(text) is 'Jobs a second, of 20, 20/s, 100/min, 5/h, 1/d; NULL = it is none of these';
+comment on function rate_of(text) is 'Jobs a second, from a text such as 20, 20/s, 100/min, 5/h or 1/d; NULL = the '
+    'text is invalid';
 
 create or replace function duration_text(t interval) returns text
 language sql immutable strict set search_path from current as $$
@@ -137,41 +138,44 @@ language sql immutable strict set search_path from current as $$
                 when ms % 60000 = 0 then ms / 60000 || 'm' when ms % 1000 = 0 then ms / 1000 || 's' else ms || 'ms' end
     from (select round(extract(epoch from duration_text.t) * 1000)::bigint as ms) z
 $$;
-comment on function duration_text(interval) is 'In the largest unit that gives a whole number: 90s, 5m, 2h, 7d';
+comment on function duration_text(interval) is 'A duration in the largest unit that gives a whole number: 90s, 5m, 2h, '
+    '7d';
 
--- A setting is one row, and a column of queue_config. The comment above the row is for people: place and label in the
--- form of limits | option and value of `queuetop queue` | sentence | what --help adds to it | what the form adds (_ = a
--- blank). The build makes gen/settings.def of these comments.
+-- One row a setting; its name is a column of queue_config. The comment above the row has the texts for people,
+-- separated by |: place and label in the form of limits | option and value of `queuetop queue` | sentence | what --help
+-- adds to the sentence | what the form adds to it (_ = a blank). The build makes gen/settings.def of these comments.
 create or replace function setting_rules()
 returns table (name text, kind text, low numeric, high numeric, standard text, note text)
 language sql immutable set search_path from current as $$
-    values ('paused', 'flag', 0, 1, 'false', 'its jobs are not handed out'),
-           -- 5 weight | --weight N | its share when several queues wait | (1) | : 1 to 1000
-           ('weight', 'number', 1, 1000, '1', 'its share when several queues wait'),
-           -- 1 limit | --limit N | never more than so many jobs at a time | | ; none: no limit
-           ('max_running', 'number', 0, 1000000, null, 'never more than so many jobs in leases'),
-           -- 2 rate | --rate RATE | jobs that may start: 20/s, 100/min, 5/h | | ; none: no limit
-           ('rate', 'rate', 0.000001, 1000000, null, 'jobs that start, in the long run'),
-           -- 3 burst | --burst N | of them at once, after a quiet time | | ; none: one second of the rate
-           ('burst', 'number', 1, 1000000, null, 'of them at once, after a quiet time; none = one second of the rate'),
-           -- 4 per key | --per-key N | jobs of one concurrency key at a time | (1) | ; none: 1
-           ('max_per_key', 'number', 1, 1000000, null, 'jobs of one concurrency key at a time; none = 1'),
-           -- 6 chunk | --chunk N | jobs a lease | (measured) | , 1 to 100; none: measured
-           ('chunk', 'number', 1, 100, null, 'jobs a lease; none = measured, about a second of work'),
+    values ('paused', 'flag', 0, 1, 'false', 'jobs of the queue are not claimed'),
+           -- 5 weight | --weight N | share of the queue when several queues wait | (1) | : 1 to 1000
+           ('weight', 'number', 1, 1000, '1', 'share of the queue when several queues wait'),
+           -- 1 limit | --limit N | how many jobs may run at the same time | | ; none: no limit
+           ('max_running', 'number', 0, 1000000, null, 'how many jobs may be in leases at the same time'),
+           -- 2 rate | --rate RATE | how many jobs may start: 20/s, 100/min, 5/h | | ; none: no limit
+           ('rate', 'rate', 0.000001, 1000000, null, 'how many jobs may start, over a long time'),
+           -- 3 burst | --burst N | how many jobs may start at once after a quiet time | | ; none: as many as in 1 s
+           ('burst', 'number', 1, 1000000, null,
+            'how many jobs may start at once after a quiet time; none = one second of the rate'),
+           -- 4 per key | --per-key N | how many jobs of one concurrency key may run at once | (1) | ; none: 1
+           ('max_per_key', 'number', 1, 1000000, null,
+            'how many jobs of one concurrency key may run at the same time; none = 1'),
+           -- 6 chunk | --chunk N | how many jobs a lease holds | (measured) | , 1 to 100; none: measured
+           ('chunk', 'number', 1, 100, null, 'how many jobs a lease holds; none = measured, about a second of work'),
            -- 7 lease timeout | --timeout T | how long a worker may be silent | (1m) | : 90s, 5m
            ('lease_timeout', 'time', 0.001, 31536000, '1m', 'how long a worker may be silent'),
-           -- 8 run timeout | --run-timeout T | how long a job may run | | : 10m, 2h; none: as long as it likes
+           -- 8 run timeout | --run-timeout T | how long a job may run | | : 10m, 2h; none: no limit
            ('run_timeout', 'time', 0.001, 31536000, null, 'how long a job may run'),
            -- 9 max tries | --max-tries N | tries before a job counts as failed | (5) |
            ('max_tries', 'number', 1, 32767, '5', 'tries before a job counts as failed'),
- -- 10 first retry | --backoff TIMES | wait before | the first retry, and the longest (5s..1h) |_it, doubled by each: 5s
-           ('backoff_base', 'time', 0, 31536000, '5s', 'wait before the first retry, doubled by each'),
+ -- 10 first retry | --backoff TIMES | wait before the first retry | and the longest wait (5s..1h) |; it doubles: 5s
+           ('backoff_base', 'time', 0, 31536000, '5s', 'wait before the first retry; each further retry doubles it'),
            -- 11 last retry | | longest wait before a retry | | : 1h
            ('backoff_max', 'time', 0, 31536000, '1h', 'longest wait before a retry'),
            -- 12 retention | --retention T | how long finished jobs are kept | (7d) | : 12h, 7d
            ('retention', 'time', 0.001, 3153600000, '7d', 'how long finished jobs are kept'),
-           -- 13 history | --history WHAT | what is kept of them: | none, meta, full |_none, meta (no payload), full
-           ('history', 'word', 0, 0, 'full', 'what is kept of them: none, meta (no payload, no result), full')
+ -- 13 history | --history WHAT | what is kept of finished jobs: | none, meta, full |_none, meta (no payload), full
+           ('history', 'word', 0, 0, 'full', 'what is kept of finished jobs: none, meta (no payload, no result), full')
 $$;
 comment on function setting_rules() is 'What can be set for a queue, and how';
 
@@ -211,8 +215,8 @@ begin
     return case r.kind when 'rate' then v::text when 'flag' then (v = 1)::text
                 when 'time' then (v || ' s')::interval::text else value end;
 end $$;
-comment on function setting_value(text, text) is 'The value as the column takes it, "default" or NULL as the standard; '
-    'QT007 says what is allowed';
+comment on function setting_value(text, text) is 'The value in the form that the column takes; for NULL and "default" '
+    'the standard value. Raises QT007 and names the allowed values if it is invalid';
 
 create or replace function setting_shown(c queue_config)
 returns table (name text, value text)
@@ -227,14 +231,14 @@ language sql immutable set search_path from current as $$
     cross join lateral (select case r.name when 'paused' then (c.paused_at is not null)::text
                                     else to_jsonb(c) ->> r.name end as v) j
 $$;
-comment on function setting_shown(queue_config) is 'The settings in words';
+comment on function setting_shown(queue_config) is 'The settings of a queue as text for people, one row a setting';
 
 create or replace function unset_queue() returns queue_config
 language sql immutable set search_path from current as $$
     select jsonb_populate_record(null::queue_config, (select jsonb_object_agg(r.name, r.standard) from setting_rules() r
                                                       where r.name <> 'paused'))
 $$;
-comment on function unset_queue() is 'The settings of a queue for which nothing is set';
+comment on function unset_queue() is 'The settings of a queue for which nothing has been set';
 
 create or replace function queue_settings(queue text)
 returns table (setting text, value text, standard text, note text)
@@ -251,8 +255,8 @@ language sql stable security definer set search_path from current set enable_seq
     join setting_rules() r on r.name = s.name
     order by s.o
 $$;
-comment on function queue_settings(text) is 'What is set for a queue, one row a setting; none where it was never seen '
-    'nor set';
+comment on function queue_settings(text) is 'The settings of a queue, one row a setting; no row if the queue was never '
+    'seen and never set';
 
 create or replace function set_queue_preview(queue text, settings jsonb)
 returns table (state text, n bigint, why text)
@@ -296,8 +300,8 @@ begin
     why := concat_ws('; ', coalesce(diff, 'it is so already'), unseen(queue, 'this'));
     return next;
 end $$;
-comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; QT007 where a setting is unknown '
-    'or out of range';
+comment on function set_queue_preview(text, jsonb) is 'What set_queue would change; raises QT007 if a setting is '
+    'unknown or out of range';
 
 create or replace function put_settings(queue text, settings jsonb) returns void
 language plpgsql set search_path from current as $$
@@ -308,7 +312,7 @@ begin
              from setting_rules() r where r.name <> 'paused') using settings, queue;
 end $$;
 comment on function put_settings(text, jsonb) is 'Gives a queue these settings ({name: value of the column}) and '
-    'leaves the others as they are. What is set here is what setting_rules() names, except paused';
+    'leaves the others as they are. It can set every setting of setting_rules() except paused';
 
 create or replace function set_queue(action uuid, queue text, settings jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -320,7 +324,7 @@ declare
     p   record;
     was jsonb;
 begin
-    perform set_queue_preview(coalesce(queue, ''), coalesce(settings, 'null')); -- raises where there is no such setting
+    perform set_queue_preview(coalesce(queue, ''), coalesce(settings, 'null')); -- raises if there is no such setting
     if act_begin(action, 1, 'set', queue, null, settings - 'was', reason, null) then
         perform from queue_config c where c.queue = set_queue.queue for update;
         perform scheduler_lock(true);
@@ -352,9 +356,9 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), '
-    'e.g. {"max_running": 4, "rate": "100/min"}; null or "default" = as if never set. {"was": {"max_running": "none"}} '
-    'beside it: only where that still stands. What is cut but not claimed is cut anew';
+comment on function set_queue(uuid, text, jsonb, text) is 'Changes settings of a queue (setting_rules names them), for '
+    'example {"max_running": 4, "rate": "100/min"}; null or "default" = the default. With {"was": {"max_running": '
+    '"none"}} a setting is changed only if it still has that value. Jobs that are cut but not claimed are cut anew';
 
 create or replace function drain_node(action uuid, node text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -373,5 +377,5 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function drain_node(uuid, text, text) is 'The node takes no more jobs and ends when its own are done; it '
-    'learns so with its next heartbeat';
+comment on function drain_node(uuid, text, text) is 'Drains a node: it takes no more jobs, and ends when its own are '
+    'done. It learns that with its next heartbeat';

@@ -10,7 +10,7 @@ declare
     running uuid[] := '{}';
     busy    uuid[] := '{}';
 begin
-    -- many failed jobs do without the scheduler's lock
+    -- the scheduler's lock is not needed if all jobs have failed
     if exists (select from queue q where q.id = any(ids) and q.state::text = 'ready') then
         select u.runs, u.busy into running, busy from uncut_jobs(ids) u;
         held := held || lock_jobs(ids, held || busy);
@@ -69,24 +69,24 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from act_on(action, batch, 'cancel', ids, '{}', reason) $$;
-comment on function cancel(uuid, int, uuid[], text) is 'Waiting jobs end as cancelled. Running jobs are asked to end: '
-    'their workers learn it with the next extend. Failed jobs are left alone';
+comment on function cancel(uuid, int, uuid[], text) is 'Cancels jobs. Waiting jobs end as cancelled. Running jobs are '
+    'asked to end: their workers learn it with the next extend. Failed jobs are left alone';
 
 create or replace function discard(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from act_on(action, batch, 'discard', ids, '{}', reason) $$;
-comment on function discard(uuid, int, uuid[], text) is 'Failed and waiting jobs go to history as they are, with their '
-    'payload: undo brings them back. Running jobs are left alone';
+comment on function discard(uuid, int, uuid[], text) is 'Discards jobs: failed and waiting jobs go to history as they '
+    'are, with their payload, so undo brings them back. Running jobs are left alone';
 
 create or replace function delete_jobs(action uuid, batch int, ids uuid[], reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
 $$ select * from act_on(action, batch, 'delete', ids, '{}', reason) $$;
-comment on function delete_jobs(uuid, int, uuid[], text) is 'Failed and waiting jobs are deleted and leave nothing in '
-    'history: no undo. Running jobs are left alone';
+comment on function delete_jobs(uuid, int, uuid[], text) is 'Deletes failed and waiting jobs without a trace in '
+    'history, so there is no undo. Running jobs are left alone';
 
 create or replace function cancel_where(action uuid, batch int, queue text, states text[], kind text default null,
     error text default null, before timestamptz default null, "limit" int default 1000, after text default null,
@@ -135,8 +135,8 @@ language sql stable security definer set search_path from current set enable_seq
     select * from act_preview(verb, ids, (queue, states, kind, error, before, null, null, null))
 $$;
 comment on function remove_preview(text, uuid[], text, text[], text, text, timestamptz) is 'What cancel, discard or '
-    'delete (verb) would do now: n jobs that would get a state (NULL: left alone). why: the reason, or the state that '
-    'the jobs have now';
+    'delete (verb) would do now: n jobs that would get a state (NULL: left alone). why: the reason, or the present '
+    'state of the jobs';
 
 create or replace function purge_preview(queue text default null, states text[] default null,
     before timestamptz default null)
@@ -190,14 +190,16 @@ begin
                                                    'n', ns[i]);
             end if;
         exception when lock_not_available then
-            exit; -- somebody reads the day: its rows are deleted one by one. One try only: completions wait behind it
+            -- somebody reads the day: its rows are deleted one by one. No second try, because completions wait behind
+            -- each
+            exit;
         end;
     end loop;
     perform set_config('lock_timeout', wait, true);
     return rows;
 end $$;
-comment on function purge_days(text[], timestamptz) is 'Drops whole days of history as long as no drop has to wait for '
-    'a lock; the answer''s rows';
+comment on function purge_days(text[], timestamptz) is 'Drops whole days of history until a drop would have to wait '
+    'for a lock. Returns the rows of the answer';
 
 create or replace function purge_some(part text, queue text, states text[], before timestamptz, block bigint,
     since timestamptz, "limit" int, out rows jsonb, out n bigint, out until timestamptz)
@@ -225,14 +227,14 @@ begin
     rows := coalesce(rows, '[]');
 end $$;
 comment on function purge_some(text, text, text[], timestamptz, bigint, timestamptz, int) is 'For purge: deletes up to '
-    'limit rows of one day, those of a queue from a time on, or of all queues from a block on. So no call reads what '
-    'the calls before it deleted. n: how many rows; until: when the last of them finished';
+    'limit rows of one day: those of a queue from a time on, or of all queues from a block on. So no call reads the '
+    'rows that earlier calls deleted. n: how many rows; until: when the last of them finished';
 
 create or replace function purge_finished(queue text, states text[], before timestamptz, "limit" int, inout at jsonb,
     out rows jsonb, out n bigint)
 language plpgsql set search_path from current set timezone = 'UTC' as $$
 declare
-    -- only these servers can begin to read at a block
+    -- only servers of this version or later can start to read at a block
     placed boolean := current_setting('server_version_num')::int >= 140000;
     looked int := 0;
     part   text;
@@ -243,7 +245,8 @@ begin
     rows := '[]'; n := 0;
     for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
                 where i.inhparent = 'history'::regclass and c.relname >= coalesce(at ->> 1, '') order by 1 loop
-        continue when to_date(right(part, 8), 'YYYYMMDD') >= before; -- in the query this could read other names
+        -- not in the query, which might evaluate it for other names
+        continue when to_date(right(part, 8), 'YYYYMMDD') >= before;
         block := case when queue is not null or not placed then null
                       when part = at ->> 1 then (at ->> 2)::bigint else 0 end;
         since := case when part = at ->> 1 and queue is not null then (at ->> 2)::timestamptz else '-infinity' end;
@@ -265,8 +268,8 @@ begin
     at := null;
 end $$;
 comment on function purge_finished(text, text[], timestamptz, int, jsonb) is 'For purge: deletes up to limit rows of '
-    'history from where the batch before ended (at). at NULL: before the call, from the beginning; after it, nothing '
-    'is left';
+    'history, from where the batch before ended (at; NULL = from the beginning). Returns in at where it ended, NULL = '
+    'nothing is left';
 
 create or replace function purge_failed(queue text, before timestamptz, "limit" int, inout at jsonb, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -296,8 +299,9 @@ begin
         at := null;
     end if;
 end $$;
-comment on function purge_failed(text, timestamptz, int, jsonb) is 'For purge: deletes up to limit failed jobs from '
-    'where the batch before ended (at). at NULL after the call: nothing is left';
+comment on function purge_failed(text, timestamptz, int, jsonb) is 'For purge: deletes up to limit failed jobs, from '
+    'where the batch before ended (at; NULL = from the beginning). Returns in at where it ended, NULL = nothing is '
+    'left';
 
 create or replace function purge_batch(queue text, states text[], before timestamptz, "limit" int, inout at jsonb,
     out rows jsonb)
@@ -324,7 +328,7 @@ begin
           from jsonb_to_recordset(rows) r (id text, state text, why text, n bigint) group by 1, 2, 3) s;
 end $$;
 comment on function purge_batch(text, text[], timestamptz, int, jsonb) is 'One batch of a purge, from where the batch '
-    'before ended (at; NULL = from the beginning, and in the end: nothing is left)';
+    'before ended (at; NULL = from the beginning). Returns in at where it ended, NULL = nothing is left';
 
 create or replace function purge(action uuid, batch int, queue text, states text[], before timestamptz,
     "limit" int default 10000, expected bigint default null, reason text default null)
@@ -352,7 +356,7 @@ begin
         if queue is null and batch = 1 then
             days := purge_days(ended, upto);
         end if;
-        if days <> '[]' then -- the lock on history should be short: the rest is for the next batch
+        if days <> '[]' then -- the lock on history should be short: the next batch does the rest
             perform act_end(action, batch, days, null, '["h"]');
         else
             select case when b.cursor like '[%' then b.cursor::jsonb end into at
@@ -364,6 +368,6 @@ begin
     return query select * from act_answer(action, batch);
 end $$;
 comment on function purge(uuid, int, text, text[], timestamptz, int, bigint, text) is 'Deletes jobs that finished '
-    'before a time. Whole days of history are dropped as partitions if no lock is in the way; of the rest each call '
+    'before a time. Whole days of history are dropped as partitions if no lock prevents it; of the rest each call '
     'deletes up to limit rows: call again as long as the answer has a cursor. states with failed: also failed jobs, '
-    'which could still be requeued. QT007 for other states';
+    'which could still be requeued. Raises QT007 for other states';

@@ -1,5 +1,5 @@
--- Acts on schedules: set (add or change), pause, resume, run now, remove. Each stands in the audit under "schedule ..."
--- with the schedule's name, and with what it was before.
+-- Acts on schedules: set (add or change), pause, resume, run now, remove. The audit records each as "schedule ..." with
+-- the name of the schedule, and with the schedule as it was before.
 
 create or replace function schedule_begin(action uuid, verb text, name text, settings jsonb, reason text)
     returns boolean
@@ -17,10 +17,10 @@ comment on function schedule_begin(uuid, text, text, jsonb, text) is 'act_begin 
 
 create or replace function schedule_was(s schedule) returns jsonb
 language sql stable set search_path from current as $$
-    -- to the letter
+    -- the payload as text, so that it is kept unchanged
     select case when s.name is not null then to_jsonb(s) || jsonb_build_object('payload', s.payload::text) end
 $$;
-comment on function schedule_was(schedule) is 'A schedule as the audit keeps it: its payload as text';
+comment on function schedule_was(schedule) is 'A schedule in the form in which the audit keeps it: its payload as text';
 
 create or replace function whole_number(settings jsonb, name text, low int, high int) returns int
 language plpgsql immutable set search_path from current as $$
@@ -32,8 +32,8 @@ begin
     end if;
     return value;
 end $$;
-comment on function whole_number(jsonb, text, int, int) is 'A number of settings; NULL if settings has none of that '
-    'name. QT007 names the range';
+comment on function whole_number(jsonb, text, int, int) is 'A number from settings; NULL if settings has no such name. '
+    'Raises QT007 with the allowed range';
 
 create or replace function schedule_check(name text, settings jsonb, payload text, was schedule) returns schedule
 language plpgsql stable set search_path from current as $$
@@ -95,8 +95,8 @@ begin
 exception when invalid_text_representation or numeric_value_out_of_range then
     raise '%', sqlerrm using errcode = 'QT007';
 end $$;
-comment on function schedule_check(text, jsonb, text, schedule) is 'A schedule as it would be with these settings. Its '
-    'next time is after its last run, so a clock that was set back repeats no run. QT007 names what is wrong';
+comment on function schedule_check(text, jsonb, text, schedule) is 'The schedule that these settings would give. Its '
+    'next time is after its last run, so a clock that was set back repeats no run. Raises QT007 with what is wrong';
 
 create or replace function schedule_words(s schedule) returns text
 language sql stable set search_path from current as $$
@@ -134,8 +134,20 @@ language sql set search_path from current as $$
          excluded.changed, excluded.paused_at, excluded.paused_by, excluded.pause_reason, excluded.next_run,
          excluded.last_run, excluded.last_job, excluded.runs_from, excluded.error, excluded.error_at)
 $$;
-comment on function schedule_put(schedule) is 'Adds a schedule, or changes the row that is there, which the caller has '
-    'locked and read. The row is never deleted and inserted again: who waits for its lock must find it';
+comment on function schedule_put(schedule) is 'Adds a schedule, or changes the existing row, which the caller has '
+    'locked and read. The row is never deleted and inserted again: a session that waits for its lock must find it';
+
+create or replace function schedule_begins(name text) returns timestamptz
+language sql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
+    select coalesce((select r.due + interval '1 us' from cron_run r
+                     where r.schedule = schedule_begins.name
+                       and r.due >= now() - interval '3 h' and r.due < now() + interval '3 h'
+                     order by r.due desc limit 1),
+                    now() - interval '3 h') -- the clock may be set back by less than this
+$$;
+comment on function schedule_begins(text) is 'From which time on runs of this name belong to a new schedule. Earlier '
+    'runs belong to a removed schedule; they stay, so that neither an undo of the removal nor the new schedule runs a '
+    'time twice';
 
 create or replace function schedule_set(action uuid, name text, settings jsonb, payload text default null,
     reason text default null)
@@ -149,20 +161,20 @@ declare
 begin
     if schedule_begin(action, 'schedule set', name, settings, reason) then
         perform from schedule x where x.name = schedule_set.name for update;
-        perform scheduler_lock(true); -- two that add the same
+        perform scheduler_lock(true); -- against two sessions that add the same schedule
         select * into was from schedule x where x.name = schedule_set.name for update;
         s := schedule_check(name, settings, payload, was);
         s.created := coalesce(was.created, now());
-        s.changed := clock_timestamp(); -- under the lock: later than the act before
+        s.changed := clock_timestamp(); -- under the lock, so that it is later than the act before
         s.next_run := case when s.paused_at is not null then null
                            when (s.cron, s.tz) = (was.cron, was.tz) and was.next_run is not null
-                               then was.next_run -- what is due and not pushed yet stays due
+                               then was.next_run -- a time that is due and not pushed yet stays due
                            else s.next_run end;
         s.error := null;
         s.error_at := null;
-        if was.name is null then -- earlier runs are those of a removed schedule of this name
-            s.runs_from := now() - interval '3 h'; -- the clock may be set back by less
-            delete from cron_run r where r.schedule = schedule_set.name and r.due >= s.runs_from;
+        if was.name is null then
+            s.runs_from := schedule_begins(name);
+            s.next_run := cron_next(s.cron, s.tz, greatest(now(), s.runs_from));
         end if;
         perform schedule_put(s);
         perform act_end(action, 1,
@@ -183,7 +195,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     s  schedule;
-    at timestamptz := clock_timestamp(); -- another one for each pause
+    at timestamptz := clock_timestamp(); -- a different time for each pause
 begin
     if schedule_begin(action, 'schedule pause', name, null, reason) then
         select * into s from schedule x where x.name = schedule_pause.name for update;
@@ -198,8 +210,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_pause(uuid, text, text) is 'Stops a schedule: it pushes no jobs from now on. Jobs that it '
-    'pushed stay';
+comment on function schedule_pause(uuid, text, text) is 'Pauses a schedule: it pushes no jobs from now on. Jobs that '
+    'it has pushed stay';
 
 create or replace function schedule_resume(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -227,8 +239,8 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_resume(uuid, text, text) is 'Starts a paused schedule again. Runs that the pause left out '
-    'are not made up for';
+comment on function schedule_resume(uuid, text, text) is 'Ends the pause of a schedule. The runs that were due during '
+    'the pause are not made up for';
 
 create or replace function schedule_run(action uuid, name text, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -243,7 +255,8 @@ begin
     if schedule_begin(action, 'schedule run', schedule_run.name, null, reason) then
         select * into s from schedule x where x.name = schedule_run.name for update;
         if s.name is not null then
-            select * into p from cron_push(s, clock_timestamp());
+            -- greatest: the clock may have been set back
+            select * into p from cron_push(s, greatest(clock_timestamp(), s.runs_from));
             o := case when p.pushed then jsonb_build_object('id', schedule_run.name, 'state', 'run', 'why',
                                                             'job ' || p.job)
                  else jsonb_build_object('id', schedule_run.name, 'why',
@@ -266,7 +279,7 @@ declare
 begin
     if schedule_begin(action, 'schedule remove', name, null, reason) then
         delete from schedule x where x.name = schedule_remove.name returning * into was;
-        delete from cron_run r -- those of this schedule stay, so that an undo of the removal repeats no run
+        delete from cron_run r -- the runs of this schedule stay, so that an undo of the removal repeats no run
         where r.at < now() - interval '7 days'
           and not exists (select from schedule x
                           where x.name = r.schedule and r.due >= coalesce(x.runs_from, '-infinity'));
@@ -277,9 +290,9 @@ begin
     end if;
     return query select * from act_answer(action, 1);
 end $$;
-comment on function schedule_remove(uuid, text, text) is 'Removes a schedule. Its jobs stay; the audit keeps its '
-    'settings, so undo adds it again: it goes on with the time that was next, and catch_up says what becomes of times '
-    'that have passed';
+comment on function schedule_remove(uuid, text, text) is 'Removes a schedule. Its jobs stay. The audit keeps its '
+    'settings, so undo adds it again: it continues with the time that was next, and catch_up decides about times that '
+    'have passed';
 
 create or replace function cron_outcome(job uuid, due timestamptz) returns text
 language sql stable set search_path from current set enable_seqscan = off
@@ -291,7 +304,7 @@ language sql stable set search_path from current set enable_seqscan = off
         (select h.state::text from history_of(array[cron_outcome.job]) h
            where h.finished >= cron_outcome.due - interval '1 h' limit 1), 'gone') end
 $$;
-comment on function cron_outcome(uuid, timestamptz) is 'What became of a run: the state of its job, ''not pushed'', or '
+comment on function cron_outcome(uuid, timestamptz) is 'The outcome of a run: the state of its job, ''not pushed'', or '
     '''gone'' if the job left no history';
 
 create or replace function cron_result(job uuid, due timestamptz, out outcome text, out took interval, out error text)
@@ -313,5 +326,5 @@ language sql stable set search_path from current set enable_seqscan = off
         from history_of(array[cron_result.job]) h where h.finished >= cron_result.due - interval '1 h'
         limit 1) r on true
 $$;
-comment on function cron_result(uuid, timestamptz) is 'What became of a run: outcome (see cron_outcome), how long its '
-    'job ran in ms, and its error';
+comment on function cron_result(uuid, timestamptz) is 'The outcome of a run (see cron_outcome), how long its job ran '
+    'in ms, and its error';

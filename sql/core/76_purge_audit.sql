@@ -1,5 +1,5 @@
--- The audit is kept until its owner purges it: an operator could otherwise erase what he did. The purge is in the
--- audit, too.
+-- The audit is kept until its owner purges it. Operators may not purge it, because they could erase their own acts. The
+-- purge is recorded in the audit, too.
 
 create or replace function purge_audit_preview(before timestamptz) returns table (actions bigint, batches bigint,
     oldest timestamptz)
@@ -29,7 +29,7 @@ begin
         with outdated as materialized (
             select a.action, a.ctid as at from audit a where a.at < purge_audit.before order by a.at
             limit coalesce(purge_audit."limit", 1000) for update skip locked
-        ), batches as ( -- by their places: whatever the planner believes, nobody reads all batches to find these
+        ), batches as ( -- by ctid: whatever the planner estimates, it can't read all batches to find these
             delete from audit_batch b where b.ctid = any(array(
                 select p.at from outdated v cross join lateral (
                     select b.ctid as at from audit_batch b where b.action = v.action offset 0) p))

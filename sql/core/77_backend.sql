@@ -1,7 +1,7 @@
--- Ending a statement or a session that holds back vacuum or others, with its line in the audit. signal_backend() judges
--- with the eyes of the caller whether the process is still what was shown. send_signal() sends and records in one
--- function of the owner, so that the audit can't say that a signal was sent which never was. It sends what the caller
--- himself may send and no more.
+-- Ends a statement or a session that holds back vacuum or blocks others, and records it in the audit. signal_backend()
+-- runs with the rights of the caller, and decides whether the process is still the one that was shown. send_signal()
+-- runs with the rights of the owner. It sends the signal and records it in one function, so that the audit can't show a
+-- signal that was never sent. It sends only signals that the caller may send.
 
 create or replace function signal_denied(target int) returns text
 language sql stable set search_path from current as $$
@@ -20,7 +20,7 @@ language sql stable set search_path from current as $$
     left join pg_stat_activity a on a.pid = target
 $$;
 comment on function signal_denied(int) is 'Why the caller (not the owner) may not send a signal to this process; NULL: '
-    'may';
+    'the caller may';
 
 create or replace function send_signal(action uuid, batch int, verb text, target int, params jsonb, reason text,
     refused text)
@@ -54,8 +54,8 @@ begin
     return (select b.rows from audit_batch b where b.action = send_signal.action and b.batch = send_signal.batch);
 end $$;
 comment on function send_signal(uuid, int, text, int, jsonb, text, text) is 'For signal_backend: sends "cancel query" '
-    'or "end session" to a process, if the caller may do that and nothing speaks against it, and records the outcome. '
-    'A repeated call returns the stored answer';
+    'or "end session" to a process unless refused names a reason or the caller may not do that, and records the '
+    'outcome. A repeated call returns the stored answer';
 
 create or replace function signal_backend(action uuid, batch int, wish jsonb, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -96,6 +96,6 @@ begin
     from jsonb_array_elements(answer) r;
 end $$;
 comment on function signal_backend(uuid, int, jsonb, text) is 'Ends a statement ({"act": "cancel"}) or a session '
-    '("terminate") that is still as it was shown ({"shown": {pid, start, state, xact, query}}). A process is left '
-    'alone if its pid belongs to another session by now, its statement or transaction is over, or it was idle and '
-    'works again. Batch NULL only looks';
+    '("terminate") if it is unchanged since it was shown ({"shown": {pid, start, state, xact, query}}). The process is '
+    'left alone if its pid belongs to another session now, if its statement or transaction is over, or if it was idle '
+    'and works again. Batch NULL only looks';

@@ -1,4 +1,4 @@
--- Changing jobs that wait: their priority, or the time they are due.
+-- Changes jobs that wait: their priority, or the time at which they are due.
 
 create or replace function change_check(verb text, wanted int, at timestamptz) returns void
 language plpgsql immutable set search_path from current as $$
@@ -26,23 +26,24 @@ begin
     perform scheduler_lock(true);
     ready := array(select q.id from queue q where q.id = any(ids) and q.state::text = 'ready'
                    and (verb = 'priority' and q.priority <> wanted or verb = 'reschedule' and at > now()));
-    if verb = 'priority' then -- jobs that are cut already would go before those that shall be sooner: cut all anew
+    -- jobs that are cut already would start before jobs that are now more urgent: cut all anew
+    if verb = 'priority' then
         perform uncut(d.queue, false) from (select distinct q.queue from queue q where q.id = any(ready)) d (queue);
     end if;
     select u.busy, array(select unnest(ready) except select unnest(u.runs || u.busy)) into busy, ready
     from uncut_jobs(ready) u;
     held := held || lock_jobs(ready, held);
 end $$;
-comment on function change_take(uuid[], text, int, timestamptz, uuid[]) is 'For change_jobs: takes ready jobs that '
-    'would change out of their free leases and locks them. held: locked before the call and now; busy: their lease is '
-    'locked by others';
+comment on function change_take(uuid[], text, int, timestamptz, uuid[]) is 'For change_jobs: takes those ready jobs '
+    'that would change out of their free leases, and locks them. held: the jobs that were locked before the call and '
+    'now; busy: jobs whose lease is locked by others';
 
 create or replace function change_jobs(action uuid, ids uuid[], verb text, wanted int, at timestamptz, out rows jsonb,
     out was jsonb)
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    later timestamptz := case when at > now() then at end; -- a time that is over means now
+    later timestamptz := case when at > now() then at end; -- a time that has passed means now
     over  uuid[] := finished_jobs(ids);
     held  uuid[] := lock_waiting(ids);
     busy  uuid[];
@@ -83,7 +84,7 @@ begin
     perform job_put(action, jobs);
 end $$;
 comment on function change_jobs(uuid, uuid[], text, int, timestamptz) is 'Gives waiting jobs another priority (wanted) '
-    'or time (at; over or NULL = now)';
+    'or time (at; NULL or a time that has passed = now)';
 
 create or replace function set_priority(action uuid, batch int, ids uuid[], priority int, reason text default null)
 returns table (id text, state text, why text, cursor text, n bigint)
@@ -93,8 +94,8 @@ begin
     perform change_check('priority', priority, null);
     return query select * from act_on(action, batch, 'priority', ids, jsonb_build_object('priority', priority), reason);
 end $$;
-comment on function set_priority(uuid, int, uuid[], int, text) is 'Jobs that do not run get another priority, 0 '
-    '(soonest) to 9, behind the jobs that have it already. QT007 for another number';
+comment on function set_priority(uuid, int, uuid[], int, text) is 'Gives jobs that do not run another priority, 0 '
+    '(soonest) to 9. They are put behind the jobs that have that priority already. Raises QT007 for another number';
 
 create or replace function set_priority_where(action uuid, batch int, queue text, states text[],
     kind text default null, error text default null, before timestamptz default null, "limit" int default 1000,
@@ -121,8 +122,8 @@ begin
     perform change_check('reschedule', null, at);
     return query select * from act_on(action, batch, 'reschedule', ids, jsonb_build_object('at', at), reason);
 end $$;
-comment on function set_time(uuid, int, uuid[], timestamptz, text) is 'Waiting jobs become due at a time; NULL or a '
-    'time that is over = now. Running and failed jobs are left alone';
+comment on function set_time(uuid, int, uuid[], timestamptz, text) is 'Makes waiting jobs due at a time; NULL or a '
+    'time that has passed = now. Running and failed jobs are left alone';
 
 create or replace function set_time_where(action uuid, batch int, queue text, states text[], kind text default null,
     error text default null, before timestamptz default null, "limit" int default 1000, after text default null,

@@ -1,12 +1,12 @@
--- Acts with a payload: edit a job's payload and requeue it, or push a job by hand. The audit keeps the payload that an
--- edit replaced. The limits of push() hold here, too.
+-- Acts with a payload: edit the payload of a job and requeue it, or push a job by hand. The audit keeps the payload
+-- that an edit replaced. The limits of push() apply here, too.
 
 create or replace function job_version(state text, seq bigint, finished timestamptz) returns text
 language sql stable set search_path from current as $$
     select state || '/' || coalesce(seq, (extract(epoch from finished) * 1000000)::bigint)
 $$;
-comment on function job_version(text, bigint, timestamptz) is 'The version of a job, which an edit must find '
-    'unchanged: each claim that ends, each requeue and each change gives the job another one';
+comment on function job_version(text, bigint, timestamptz) is 'The version of a job. An edit requires that it is '
+    'unchanged. Each claim that ends, each requeue and each change gives the job another version';
 
 create or replace function edit_look(job uuid, version text)
 returns table (state text, queue text, becomes text, why text, is_json boolean)
@@ -46,8 +46,8 @@ language sql stable set search_path from current as $$
            n.body is null
     from (select edit_look.job) i left join judged n on true
 $$;
-comment on function edit_look(uuid, text) is 'What an edit would make of a job that still has this version, or why '
-    'nothing';
+comment on function edit_look(uuid, text) is 'What an edit would make of a job that still has this version, or why it '
+    'would do nothing';
 
 create or replace function edit_check(ids uuid[], payload text, is_json boolean) returns void
 language plpgsql stable set search_path from current as $$
@@ -59,11 +59,11 @@ begin
     end if;
     perform check_size(octet_length(payload));
     if is_json then
-        perform payload::json; -- no JSON: 22P02
+        perform payload::json; -- raises 22P02 if it is not JSON
     end if;
 end $$;
-comment on function edit_check(uuid[], text, boolean) is 'Raises QT007, QT004 or 22P02 if this can''t be the payload '
-    'of the job';
+comment on function edit_check(uuid[], text, boolean) is 'Raises QT007, QT004 or 22P02 if the job can''t have this '
+    'payload';
 
 create or replace function edit_rows(action uuid, job uuid, version text, payload text, out rows jsonb, out was jsonb)
 language plpgsql set search_path from current as $$
@@ -79,9 +79,10 @@ begin
     select * into l from edit_look(job, version);
     if l.becomes is not null and l.state = 'ready' then
         perform scheduler_lock(true);
-        select * into l from edit_look(job, version); -- it may have been cut and claimed, changed or finished meanwhile
+        -- read again: the job may have been cut, claimed, changed or finished meanwhile
+        select * into l from edit_look(job, version);
         if l.becomes is not null and l.state = 'ready' then
-            select u.busy || u.runs into busy from uncut_jobs(array[job]) u; -- it may stand in a free lease
+            select u.busy || u.runs into busy from uncut_jobs(array[job]) u; -- the job may be in a free lease
             if busy <> '{}' or lock_jobs(array[job], '{}') = '{}' then
                 l.becomes := null;
                 l.why := left_alone('ready', busy <> '{}');
@@ -123,8 +124,8 @@ begin
         body = case when not l.is_json then convert_to(edit_rows.payload, 'UTF8') end
     where q.id = own;
 end $$;
-comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another payload and requeues it, if it still '
-    'has this version';
+comment on function edit_rows(uuid, uuid, text, text) is 'Gives one job another payload and requeues it, if the job '
+    'still has this version';
 
 create or replace function edit_job(action uuid, batch int, ids uuid[], version text, payload text,
     reason text default null)
@@ -208,8 +209,8 @@ begin
     end if;
     return job;
 end $$;
-comment on function job_by_hand(text, jsonb, text) is 'The job that a push by hand means. QT007, QT004, 22P02 or 23514 '
-    'if there can be no such job';
+comment on function job_by_hand(text, jsonb, text) is 'The job that a push by hand would push. Raises QT007, QT004, '
+    '22P02 or 23514 if there can be no such job';
 
 create or replace function push_by_hand(action uuid, queue text, settings jsonb default '{}', payload text default null,
     reason text default null)

@@ -1,5 +1,5 @@
--- Undo: the inverse of an action, from what the audit kept of the changed rows. A row is changed back only if it still
--- is as the action left it; every other row is left alone, and why says the reason. One batch of an action is one batch
+-- Undo: takes an action back, from what the audit kept of the changed rows. A row is changed back only if it is still
+-- as the action left it; every other row is left alone, and why gives the reason. One batch of an action is one batch
 -- of its undo.
 
 create or replace function undo_why(a audit) returns text
@@ -15,8 +15,8 @@ language sql immutable set search_path from current as $$
                 when a.verb in ('push', 'schedule run') then 'cancel its job instead'
                 else format('a %s can''t be undone', a.verb) end
 $$;
-comment on function undo_why(audit) is 'Why an action can''t be undone at all. NULL: it can, as far as its rows still '
-    'are as it left them';
+comment on function undo_why(audit) is 'Why an action can''t be undone at all. NULL: it can be undone for the rows '
+    'that are still as it left them';
 
 create or replace function audit_change(a audit) returns text
 language sql stable set search_path from current as $$
@@ -47,8 +47,9 @@ language sql stable set search_path from current as $$
                on was.key = case p.name when 'at' then 'run_after' when 'unique' then 'only_one' else p.name end
                   and a.verb in ('priority', 'reschedule', 'schedule set')) end, 500)
 $$;
-comment on function audit_change(audit) is 'What an action was asked to do, in words, with what one changed row, queue '
-    'or schedule had before. NULL: its verb and target say all. Values are cut at 100 characters, the text at 500';
+comment on function audit_change(audit) is 'What an action was asked to do, as text, with the earlier values if it '
+    'changed one row, queue or schedule. NULL: its verb and target say everything. Values are cut at 100 characters, '
+    'the text at 500';
 
 create or replace function undo_check(of uuid) returns audit
 language plpgsql stable set search_path from current as $$
@@ -61,7 +62,7 @@ begin
     end if;
     return a;
 end $$;
-comment on function undo_check(uuid) is 'The action, or QT007 if it can''t be undone';
+comment on function undo_check(uuid) is 'The action; raises QT007 if it can''t be undone';
 
 create or replace function undo_live(a audit, batch int)
 returns table (id uuid, becomes text, why text, job jsonb)
@@ -82,7 +83,7 @@ language sql stable set search_path from current as $$
                                                        max_tries smallint, run_after timestamptz,
                                                        changed timestamptz)
     join lateral jsonb_to_recordset(b.rows) r (id uuid, state text)
-        on r.id = e.id and r.state is not null -- not what it left alone
+        on r.id = e.id and r.state is not null -- rows that the action left alone don't count
     left join lateral (select * from queue q where q.id = e.id offset 0) q on true
     cross join lateral (select case
         when q.id is null then 'finished or gone by now'
@@ -97,7 +98,7 @@ language sql stable set search_path from current as $$
     where b.action = a.action and b.batch = undo_live.batch
 $$;
 comment on function undo_live(audit, int) is 'For jobs that an action changed and that still wait: what an undo would '
-    'make of them, or why nothing. job: as job_put takes it';
+    'make of each, or why it would do nothing. job: in the form of job_put';
 
 create or replace function undo_again(a audit, batch int) returns table (id uuid, becomes text, why text)
 language sql stable set search_path from current as $$
@@ -112,7 +113,8 @@ language sql stable set search_path from current as $$
         when q.tries > 0 then 'has run since' end as no) z
     where b.action = a.action and b.batch = undo_again.batch and a.verb in ('requeue', 'edit') and n.new is not null
 $$;
-comment on function undo_again(audit, int) is 'The same for new jobs that a requeue made of finished ones';
+comment on function undo_again(audit, int) is 'The same as undo_live, for new jobs that a requeue made of finished '
+    'ones';
 
 create or replace function undo_removed(a audit, batch int)
 returns table (id uuid, becomes text, why text, was jsonb)
@@ -122,7 +124,7 @@ language sql stable set search_path from current as $$
         from audit_batch b cross join lateral jsonb_array_elements(b.before) v
         cross join lateral jsonb_to_record(v) x (id uuid, queue text, finished timestamptz, state text)
         where b.action = a.action and b.batch = undo_removed.batch
-    ), found as materialized ( -- by queue and time: ids have no index that finds a thousand
+    ), found as materialized ( -- by queue and time: no index on ids finds a thousand of them fast
         select h.id, h.kept, h.queue, h.unique_key
         from (select distinct r.queue, r.finished from removed r) k
         cross join lateral (select * from history h where h.queue = k.queue and h.finished = k.finished offset 0) h
@@ -143,7 +145,7 @@ language sql stable set search_path from current as $$
     from audit_batch b cross join lateral jsonb_array_elements(b.rows) row
     where b.action = a.action and b.batch = undo_removed.batch and row ->> 'state' = 'running'
 $$;
-comment on function undo_removed(audit, int) is 'The same for jobs that an action put into history';
+comment on function undo_removed(audit, int) is 'The same as undo_live, for jobs that an action put into history';
 
 create or replace function undo_queue(a audit) returns table (id text, becomes text, why text, was jsonb)
 language sql stable set search_path from current as $$
@@ -171,7 +173,7 @@ language sql stable set search_path from current as $$
         end as no) n
     where b.action = a.action and b.batch = 1 and a.verb in ('pause', 'resume', 'set')
 $$;
-comment on function undo_queue(audit) is 'The same for what was done to a queue';
+comment on function undo_queue(audit) is 'The same as undo_live, for an action on a queue';
 
 create or replace function undo_schedule(a audit) returns table (id text, becomes text, why text, was jsonb)
 language sql stable set search_path from current as $$
@@ -197,7 +199,7 @@ language sql stable set search_path from current as $$
         when s.changed > b.at then 'was changed since' end as no) n
     where b.action = a.action and b.batch = 1 and a.verb like 'schedule %'
 $$;
-comment on function undo_schedule(audit) is 'The same for what was done to a schedule';
+comment on function undo_schedule(audit) is 'The same as undo_live, for an action on a schedule';
 
 create or replace function undo_preview(of uuid) returns table (state text, n bigint, why text)
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
@@ -222,8 +224,8 @@ begin
         select l.becomes, l.why from undo_schedule(a) l) z
     group by 1, 3 order by 2 desc;
 end $$;
-comment on function undo_preview(uuid) is 'What undo would do now: how many rows become what again, how many are left '
-    'alone and why. QT007 if the action can''t be undone';
+comment on function undo_preview(uuid) is 'What undo would do now: how many rows would become what again, how many '
+    'would be left alone, and why. Raises QT007 if the action can''t be undone';
 
 create or replace function undo_new_jobs(a audit, batch int, held uuid[], busy uuid[]) returns jsonb
 language plpgsql set search_path from current as $$
@@ -248,8 +250,8 @@ begin
     perform push_withdraw(ids, true);
     return coalesce(rows, '[]');
 end $$;
-comment on function undo_new_jobs(audit, int, uuid[], uuid[]) is 'For undo_jobs: takes back the new jobs that one '
-    'batch of a requeue pushed. held: the caller has locked them; busy: their lease is locked by others';
+comment on function undo_new_jobs(audit, int, uuid[], uuid[]) is 'For undo_jobs: deletes the new jobs that one batch '
+    'of a requeue pushed. held: the caller has locked them; busy: their lease is locked by others';
 
 create or replace function undo_jobs(action uuid, a audit, batch int, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -263,7 +265,8 @@ declare
     jobs jsonb;
 begin
     perform scheduler_lock(true);
-    ids := array(select l.id from undo_live(a, batch) l where l.becomes is not null); -- now it is decided
+    -- read again under the scheduler's lock
+    ids := array(select l.id from undo_live(a, batch) l where l.becomes is not null);
     select u.busy into busy from uncut_jobs(ids || news) u;
     held := held || lock_jobs(ids || news, held || busy);
     select jsonb_agg(jsonb_build_object('id', l.id, 'state', case when q.id is null then l.becomes end,
@@ -286,8 +289,8 @@ begin
         rows := coalesce(rows, '[]') || undo_new_jobs(a, batch, held, busy);
     end if;
 end $$;
-comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, edit (with the payload before it), '
-    'priority or time';
+comment on function undo_jobs(uuid, audit, int) is 'Undoes one batch of a requeue, an edit (restores the payload '
+    'before it), a priority or a reschedule';
 
 create or replace function undo_remove(action uuid, a audit, batch int, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -307,7 +310,7 @@ begin
         where h.last_action = a.action and h.kept and h.id in (select j.id from judged j where j.becomes is not null)
     ), taken as (
         delete from history h using places p where h.tableoid = p.part and h.ctid = p.place returning h.*
-    ), numbered as materialized ( -- they keep their order; below they are inserted in the order of unique keys
+    ), numbered as materialized ( -- in the old order; below they are inserted in the order of unique keys
         select s.id, nextval('job_seq') as seq
         from (select t.id from taken t join judged j on j.id = t.id order by (j.was ->> 'seq')::bigint) s
     ), back as (
@@ -321,7 +324,7 @@ begin
         from taken t join judged j on j.id = t.id join numbered n on n.id = t.id
         order by t.queue, t.unique_key, n.seq
         on conflict do nothing returning id, queue, priority
-    ), counted as ( -- the trigger counts them as pushed: they were pushed long ago
+    ), counted as ( -- the trigger counts them as pushed, but they were pushed long ago
         insert into delta (queue, priority, pushed) select queue, priority, -count(*) from back group by 1, 2)
     select coalesce((select jsonb_agg(jsonb_build_object('id', j.id, 'state', j.becomes, 'why', j.why))
                      from judged j), '[]'),
@@ -338,7 +341,8 @@ begin
       and q.last_action = undo_remove.action and q.error_key is not null group by 1, 3;
 end $$;
 comment on function undo_remove(uuid, audit, int) is 'Undoes one batch of a discard or cancel: the jobs leave history '
-    'and wait again, with the id, tries and error that they had. 40001 if a job took an id or unique key meanwhile';
+    'and wait again, with the id, tries and error that they had. Raises 40001 if another job has taken an id or unique '
+    'key meanwhile';
 
 create or replace function undo_on_queue(a audit, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -368,7 +372,7 @@ begin
     end if;
     rows := jsonb_build_array(jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why));
 end $$;
-comment on function undo_on_queue(audit) is 'Undoes what was done to a queue: its pause, or its settings';
+comment on function undo_on_queue(audit) is 'Undoes an action on a queue: its pause, or its settings';
 
 create or replace function schedule_goes_on(s schedule, was schedule, of timestamptz) returns timestamptz
 language plpgsql stable set search_path from current as $$
@@ -379,7 +383,7 @@ begin
     if s.paused_at is not null then
         return null;
     end if;
-    -- whole seconds: a run by hand is for no time of the line
+    -- whole seconds only: a run by hand is not for a time of the line
     done := (select max(r.due) from cron_run r
              where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
                and r.due = date_trunc('second', r.due));
@@ -388,15 +392,15 @@ begin
     return case when next <= done then cron_next(s.cron, s.tz, done) else next end;
 end $$;
 comment on function schedule_goes_on(schedule, schedule, timestamptz) is 'The next time of a schedule after an undo: '
-    'the time that was next before the undone act (was; of: when the act came), or the first after all that have had '
-    'their run since. So no time runs twice, and catch_up says what becomes of times that passed in between';
+    'the time that was next before the undone act (was; of: when the act was done), or the first time after all runs '
+    'since. So no time runs twice, and catch_up decides about times that passed in between';
 
 create or replace function schedule_undone(a audit, was schedule, present schedule) returns schedule
 language plpgsql stable set search_path from current as $$
 declare
     s schedule := was;
 begin
-    if a.verb in ('schedule pause', 'schedule resume') then -- what else was changed since stays
+    if a.verb in ('schedule pause', 'schedule resume') then -- other changes since then stay
         s := present;
         s.paused_at := was.paused_at;
         s.paused_by := was.paused_by;
@@ -411,7 +415,7 @@ begin
         s.error := present.error;
         s.error_at := present.error_at;
     end if;
-    if present.name is not null and a.verb = 'schedule set' then -- nor a pause since
+    if present.name is not null and a.verb = 'schedule set' then -- a pause since then stays
         s.paused_at := present.paused_at;
         s.paused_by := present.paused_by;
         s.pause_reason := present.pause_reason;
@@ -419,8 +423,8 @@ begin
     s.next_run := schedule_goes_on(s, was, a.at);
     return s;
 end $$;
-comment on function schedule_undone(audit, schedule, schedule) is 'A schedule as an undo of the act leaves it: was = '
-    'before the act, present = now (NULL: it was removed)';
+comment on function schedule_undone(audit, schedule, schedule) is 'The schedule after an undo of the act. was: before '
+    'the act; present: now (NULL: it was removed)';
 
 create or replace function undo_on_schedule(a audit, out rows jsonb)
 language plpgsql set search_path from current as $$
@@ -430,7 +434,7 @@ declare
     present schedule;
 begin
     perform from schedule x where x.name = a.params ->> 'schedule' for update;
-    perform scheduler_lock(true); -- as schedule_set
+    perform scheduler_lock(true); -- as in schedule_set
     select * into r from undo_schedule(a);
     if r.becomes is not null and r.was is null then
         delete from schedule x where x.name = r.id;
@@ -442,8 +446,8 @@ begin
     end if;
     rows := jsonb_build_array(jsonb_build_object('id', r.id, 'state', r.becomes, 'why', r.why));
 end $$;
-comment on function undo_on_schedule(audit) is 'Undoes what was done to a schedule, but not its runs, nor what others '
-    'did to it since';
+comment on function undo_on_schedule(audit) is 'Undoes an action on a schedule, but not the runs since then, nor what '
+    'others changed since then';
 
 create or replace function undo(action uuid, batch int, of uuid, after text default null, expected bigint default null,
     reason text default null)
@@ -477,4 +481,5 @@ begin
 end $$;
 comment on function undo(uuid, int, uuid, text, bigint, text) is 'Takes an action (of) back, one batch of it a call: '
     'call again with the next batch number and with the cursor of the last answer as after, until the cursor is NULL. '
-    'Rows that are no longer as the action left them are left alone. QT007 if it can''t be undone at all';
+    'Rows that are no longer as the action left them are left alone. Raises QT007 if the action can''t be undone at '
+    'all';

@@ -1,5 +1,5 @@
--- What consoles read: counts, rates, groups of errors. Exact and of one snapshot: the newest fold plus the deltas that
--- it did not see. Cheap at any number of jobs: nothing here counts rows of queue.
+-- What consoles read: counts, rates, groups of errors. The figures are exact and of one snapshot: the newest fold plus
+-- the deltas that it did not see. They cost the same at any number of jobs: nothing here counts rows of queue.
 
 create or replace view new_delta as
 with f as materialized (
@@ -12,7 +12,7 @@ union all -- not OR: with statistics of full tables the planner would read all o
 select d.* from delta d
 where d.xid = any(array(select pg_snapshot_xip(snapshot) from f union all select xid from f))
   and d.xid < (select pg_snapshot_xmax(snapshot) from f)
-union all -- restored into a cluster with lower numbers (see moved()): until the next step the time says what is new
+union all -- restored into a cluster with lower ids (see moved()): until the next step the time decides what is new
 select d.* from delta d
 where (select restored from f) and d.at > (select at from f) and d.xid < (select pg_snapshot_xmax(snapshot) from f)
   and d.xid <> all(array(select pg_snapshot_xip(snapshot) from f union all select xid from f));
@@ -56,9 +56,9 @@ begin
     cross join lateral (select greatest(0, t.ready - t.runs) as waits) w;
 end $$;
 comment on function overview() is 'One row a queue: exact counts by state; since when its oldest waiting job has been '
-    'ready (a second old at most; with more than a thousand queues and priorities, as old as summing them can be had '
-    'for a twentieth of the time); and what was ever pushed, completed, failed for good, retried. Costs the same at '
-    'any number of jobs';
+    'ready (up to a second old; with more than a thousand queues and priorities older, so that the sum takes at most a '
+    'twentieth of the time); and how many jobs were ever pushed, completed, failed for good, retried. Costs the same '
+    'at any number of jobs';
 
 create or replace function rates()
 returns table (queue text, at timestamptz, pushed bigint, completed bigint, fails bigint, ready bigint,
@@ -75,9 +75,9 @@ language sql stable security definer set search_path from current set enable_seq
     cross join lateral (select c.* from counter c where c.fold = f.fold and c.error_key is null offset 0) c
     group by c.queue, f.at order by f.at, c.queue
 $$;
-comment on function rates() is 'What had been pushed, completed and failed, what was ready or running, and since when '
-    'the oldest was ready, each 10 s of the last 10 minutes; with more than a thousand queues only the newest of these '
-    'points. A fold that is ahead of the clock is left out: the clock was set back since';
+comment on function rates() is 'For each 10 s of the last 10 minutes: how many jobs had been pushed, completed and '
+    'failed, how many were ready or running, and since when the oldest was ready. With more than a thousand queues '
+    'only the newest of these points. A fold from a time ahead of now is left out: the clock was set back since';
 
 create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)
@@ -95,5 +95,5 @@ language sql stable security definer set search_path from current set enable_seq
     select queue, error_key, sum(failed)::bigint, min(first_at), max(last_at)
     from part group by 1, 2 having sum(failed) > 0
 $$;
-comment on function failure_groups() is 'Failed jobs by queue and group of errors; the group * is all beyond the '
-    'largest 2000';
+comment on function failure_groups() is 'Failed jobs by queue and group of errors. The group * is the sum of all '
+    'groups beyond the largest 2000';

@@ -1,5 +1,5 @@
--- What worker and scheduler processes ask beside their jobs: is there anything left (work --drain), give back what a
--- lost answer left with me, let another scheduler go on.
+-- What worker and scheduler processes ask beside their jobs: whether there is anything left (work --drain), to give
+-- back leases of a claim whose answer was lost, and to let another scheduler take over.
 
 create or replace function has_waiting(queue text) returns boolean
 language plpgsql stable set search_path from current set enable_seqscan = off
@@ -28,8 +28,8 @@ begin
         or exists (select from deltas_since(seen.snapshot, seen.xid) d -- committed after the last step
                    where d.queue = has_waiting.queue and (d.ready > 0 or d.min_seq is not null));
 end $$;
-comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running. Looks into the '
-    'table, not at the counters';
+comment on function has_waiting(text) is 'Whether a queue has a job that is ready and not running. Reads the tables, '
+    'not the counters';
 
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
@@ -43,7 +43,7 @@ language sql stable security definer set search_path from current set enable_seq
                 else 0 end::bigint
 $$;
 comment on function backlog(text[]) is 'How many jobs of these queues (NULL: all) are ready and not running, by the '
-    'counters; 0 if a look into the table finds none. Queues that hand out nothing (paused, limit 0) do not count';
+    'counters; 0 if the tables hold none. Queues from which nothing can be claimed (paused, limit 0) do not count';
 
 create or replace function keep_only(node text, session uuid, leases bigint[]) returns int
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -67,7 +67,7 @@ begin
     return n;
 end $$;
 comment on function keep_only(text, uuid, bigint[]) is 'For a worker that lost the answer of a claim: gives back all '
-    'leases of its node but these. Their jobs go back in line, and no try is counted. Returns how many jobs';
+    'leases of its node except these. Their jobs become ready again, and no try is counted. Returns how many jobs';
 
 create or replace function scheduler_stop(holder text) returns boolean
 language plpgsql security definer set search_path from current set enable_seqscan = off
@@ -83,6 +83,8 @@ begin
     end if;
     insert into scheduler (holder, until) values (holder, clock_timestamp());
     delete from scheduler where term = last.term and term > 0;
+    perform leave_slots();
     return true;
 end $$;
-comment on function scheduler_stop(text) is 'The active scheduler ends: another scheduler may take over at once';
+comment on function scheduler_stop(text) is 'Ends the active scheduler''s turn, so that another scheduler may take '
+    'over at once';

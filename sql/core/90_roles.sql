@@ -1,6 +1,29 @@
--- Rights. PUBLIC has none. The viewer reads, the worker pushes and works, the operator (who is a viewer too) may call
--- the administrative functions; nobody but the owner changes a table directly, and nobody at all the audit. Roles are
--- made where that is allowed; what was not granted is said in a NOTICE.
+-- Rights. PUBLIC has none. The viewer reads; the worker pushes and works; the operator, who is a viewer too, may call
+-- the administrative functions. Only the owner may change a table directly, and nobody may change the audit. Roles are
+-- created if that is allowed; a NOTICE names what was not granted.
+
+create or replace function role_functions() returns table (kind text, functions text[])
+language sql immutable set search_path from current as $$
+    with list (work, act, read) as (values (
+        '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
+        'give_back,node_start,node_beat,node_sleep,node_stop,schedule,schedule_or_wait,is_new,scheduler_sleep,'
+        'scheduler_stop,backlog,keep_only,keep_books,fold_beside,uuid_v7}'::text[],
+        '{requeue,requeue_at_priority,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,'
+        'delete_jobs,drain_node,set_queue,'
+        'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
+        'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
+        'set_time_where,undo,edit_job,push_by_hand,repair}'::text[],
+        '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
+        'failure_groups,slot_class,requeue_preview,requeue_sample,queue_pace,failed_within_hour,'
+        'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
+        'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
+        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls,'
+        'role_functions}'::text[]))
+    select 'viewer', read from list union all select 'worker', work from list
+    union all select 'operator', act from list
+$$;
+comment on function role_functions() is 'Which functions each kind of role may call: viewer, worker, operator. An '
+    'operator is a viewer, too';
 
 do $$
 declare
@@ -8,22 +31,6 @@ declare
     viewer   text := coalesce(nullif(current_setting('queuetop.viewer', true), ''), 'queues_viewer');
     worker   text := coalesce(nullif(current_setting('queuetop.worker', true), ''), 'queues_worker');
     operator text := coalesce(nullif(current_setting('queuetop.operator', true), ''), 'queues_operator');
-    work_functions text[] :=
-        '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
-        'give_back,node_start,node_beat,node_stop,schedule,schedule_or_wait,is_new,scheduler_stop,backlog,'
-        'keep_only,keep_books,fold_beside,uuid_v7}';
-    act_functions  text[] :=
-        '{requeue,requeue_at_priority,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,'
-        'delete_jobs,drain_node,set_queue,'
-        'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
-        'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
-        'set_time_where,undo,edit_job,push_by_hand}';
-    read_functions text[] :=
-        '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
-        'failure_groups,slot_class,requeue_preview,requeue_sample,queue_pace,failed_within_hour,'
-        'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
-        'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
-        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls}';
     role     text;
     f        record;
 begin
@@ -49,9 +56,11 @@ begin
         execute format('grant usage on schema %I to %I', s, role);
         for f in select p.oid::regprocedure as name, p.proname from pg_proc p
                  where p.pronamespace = quote_ident(s)::regnamespace and p.prokind = 'f'
-                   and (role = worker and p.proname = any(work_functions)
-                        or role = operator and p.proname = any(act_functions)
-                        or role in (viewer, operator) and p.proname = any(read_functions)) loop
+                   and p.proname in (
+                       select unnest(r.functions) from role_functions() r
+                       where r.kind = 'viewer' and role in (viewer, operator) or r.kind = 'worker' and role = worker
+                          or r.kind = 'operator' and role = operator)
+        loop
             execute format('grant execute on function %s to %I', f.name, role);
         end loop;
         if role = worker then
