@@ -26,6 +26,8 @@ static const char *const files[SQL_N] = {
     [SQL_GIVE_BACK] = "give_back",
     [SQL_NODE_START] = "node_start",
     [SQL_NODE_BEAT] = "node_beat",
+    [SQL_NODE_SLEEP] = "node_sleep",
+    [SQL_SCHEDULER_SLEEP] = "scheduler_sleep",
     [SQL_NODE_STOP] = "node_stop",
     [SQL_KEEP_ONLY] = "keep_only",
     [SQL_BACKLOG] = "backlog",
@@ -203,6 +205,27 @@ queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *f
     struct db_param params[] = {queue_text(node->name), queue_text(node->session)};
 
     node_ask(q, SQL_NODE_STOP, params, 2, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_fall_asleep(struct queue *q, const struct queue_sleeper *who, queue_node_fn *fn, void *ctx)
+{
+    char most[40], slot[16], pid[16];
+    int n = 0;
+    struct db_param params[6];
+
+    snprintf(most, sizeof most, "%" PRId64 " ms", who->most_ms);
+    snprintf(slot, sizeof slot, "%d", who->slot);
+    snprintf(pid, sizeof pid, "%d", db_backend_pid(q->db));
+    params[n++] = queue_text(who->node);
+    if (who->session)
+        params[n++] = queue_text(who->session);
+    params[n++] = queue_text(most);
+    params[n++] = queue_text(slot);
+    params[n++] = queue_text(pid);
+    params[n++] = queue_text(who->is_listening ? "t" : "f");
+    node_ask(q, who->session ? SQL_NODE_SLEEP : SQL_SCHEDULER_SLEEP, params, n,
+             &(struct node_call){.fn = fn, .ctx = ctx});
 }
 
 void

@@ -50,19 +50,21 @@ struct queue_push {
 };
 struct queue_pushed {
     char id[QUEUE_ID_LEN + 1];
-    bool is_new; /* false: an unfinished job with this id or unique key was there; id is its id */
+    bool is_new; /* false: an unfinished job had this id or unique key already; `id` is the id of
+                    that job */
 };
 /* Says what the server would refuse, before anything is sent: names, id, sizes. */
 bool queue_push_check(const struct queue_push *job, struct err *e)
     __attribute__((warn_unused_result));
 typedef void queue_push_fn(void *ctx, const struct err *e, const struct queue_pushed *jobs, int n);
-/* One statement for all n jobs; all or none. Re-sent by itself after a lost answer (the ids make it
- * one push). */
+/* Pushes all n jobs in one statement: all or none. After a lost answer it sends the statement
+ * again; because of the ids the jobs are pushed once. */
 void queue_push(struct queue *q, const struct queue_push *jobs, int n, queue_push_fn *fn,
                 void *ctx);
-/* After a push that ended in doubt: whether the server has its first job (all or none), finished or
- * not. Asks by the id with a push that is rolled back, because that is all a worker's role may do.
- * A server that is still at the first push answers when that is over. */
+/* After a push that ended in doubt: asks whether the server has the first job of the push, finished
+ * or not. If it has this job, it has all of them. To ask, it pushes the same id and rolls back,
+ * because a worker's role may do nothing else. If the first push still runs, the answer comes when
+ * it has ended. */
 typedef void queue_there_fn(void *ctx, const struct err *e, bool is_there);
 void queue_ask_doubtful(struct queue *q, queue_there_fn *fn, void *ctx);
 
@@ -86,20 +88,22 @@ struct queue_claim {
     int64_t timeout_ms;        /* 0 = the job's, the queue's or the default */
     const char *const *queues; /* NULL = all */
     int nqueues;
-    bool start; /* all count as started; else name them in queue_extend */
+    bool start; /* all jobs of the answer count as started; if false, name those that start in
+                   queue_extend */
 };
 void queue_claim(struct queue *q, const struct queue_claim *c, queue_claim_fn *fn, void *ctx);
 
 struct queue_sleep { /* a claim found nothing */
-    int slot;        /* where this session waits now; below 0 = nowhere: ask again */
+    int slot;        /* the slot in which this session waits now; below 0 = none: ask again */
     int wait_ms;     /* ask again after that long, unless woken by a NOTIFY (db_on_notify) */
 };
 /* s: NULL when there are jobs. */
 typedef void queue_sleep_fn(void *ctx, const struct err *e, const struct queue_job *jobs, int n,
                             const struct queue_sleep *s);
-/* A claim for a worker that has nothing to do: if there is nothing, it waits in a slot from now on,
- * until the next call. slot: of the last answer on this connection, -1 = none. wait: false = only
- * look (polling). Takes every advisory lock of the session for its own. */
+/* A claim for a worker that has nothing to do. If there is no job, the session waits in a slot
+ * until the next call. slot: the slot of the last answer on this connection, -1 = none. wait: false
+ * = do not wait in a slot (polling). The function assumes that all advisory locks of the session
+ * are its own. */
 void queue_claim_or_wait(struct queue *q, const struct queue_claim *c, bool wait, int slot,
                          queue_sleep_fn *fn, void *ctx);
 
@@ -176,42 +180,54 @@ void queue_node_start(struct queue *q, const struct queue_node *node, queue_node
 void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 
-/* After a claim whose answer was lost: gives back, without counting, every lease of the node that
- * is not among those n. text: how many jobs. */
+struct queue_sleeper {          /* a worker that has nothing to do, or a scheduler */
+    const char *node, *session; /* of a scheduler: its holder, NULL */
+    int64_t most_ms;
+    int slot;          /* the slot of the last claim */
+    bool is_listening; /* the last answer on this connection was "listens" or a number */
+};
+/* text: the number of ms for which the session may send nothing unless a NOTIFY comes; or the
+ * reason why it may not sleep. */
+void queue_fall_asleep(struct queue *q, const struct queue_sleeper *who, queue_node_fn *fn,
+                       void *ctx);
+
+/* Call it after a claim whose answer was lost. Gives back every lease of the node that is not among
+ * these n; the tries do not count. text: how many jobs. */
 void queue_keep_only(struct queue *q, const struct queue_node *node, const int64_t *leases, int n,
                      queue_node_fn *fn, void *ctx);
-/* text: how many jobs of these queues (NULL = all) are ready and not running, paused queues aside.
- */
+/* text: how many jobs of these queues (NULL = all) are ready and not running. Paused queues do not
+ * count. */
 void queue_backlog(struct queue *q, const char *const *queues, int n, queue_node_fn *fn, void *ctx);
 
 struct queue_step { /* what a scheduling step did */
     bool active;    /* this holder is the scheduler */
     int cut, promoted, stolen;
     int wait_ms; /* until the next step */
-    int look_ms; /* until queue_is_new; not before the next step where it is not less than wait_ms
-                  */
-    bool late;   /* who waits for a push has left one alone */
+    int look_ms; /* call queue_is_new after this time; if it is not less than wait_ms, the next
+                    step comes first */
+    bool late;   /* a worker waits for a push, but has not taken a job that was pushed */
     bool fold;   /* queue_fold is due */
-    bool waits;  /* until a NOTIFY (db_on_notify) at most */
+    bool waits;  /* a NOTIFY (db_on_notify) ends the wait early */
 };
 typedef void queue_step_fn(void *ctx, const struct err *e, const struct queue_step *step);
 struct queue_stepper { /* who asks for a step */
     const char *holder;
-    int64_t quiet_ms;  /* since a step did something or was told to come back soon: after a second
-                          this session may wait in a slot, as an idle worker does; after two the
-                          steps are a second apart */
+    int64_t quiet_ms;  /* time since a step last did something or asked for a short wait. After
+                          one second this session may wait in a slot, as an idle worker does.
+                          After two seconds there is one step a second */
     bool is_listening; /* an earlier step on this connection waited */
     int patience_ms; /* how long the server may be silent before the step is cancelled; 0 = as long
                         as with any other call */
 };
 void queue_schedule(struct queue *q, const struct queue_stepper *who, queue_step_fn *fn, void *ctx);
-/* Between steps. text: "1" = a step would find something, "0" */
+/* Call it between steps. text: "1" = a step would find something; "0" = it would not. */
 void queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx);
-/* Wakes up to n workers that wait: after leaving slot 0. text: "". */
+/* Wakes up to n workers that wait, for example when this worker has left slot 0. text: "". */
 void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */
 void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
-/* Folds the counters, beside the steps. text: "1" = they were folded, "0" */
+/* Folds the counters while steps go on. text: "1" = the counters were folded; "0" = they were not.
+ */
 void queue_fold(struct queue *q, queue_node_fn *fn, void *ctx);
 /* Minutes and checks of the counters, which may take seconds. text: ms until the next call. */
 void queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx);

@@ -20,7 +20,7 @@
 #include "model/worker/queue_parts.h"
 #include "model/worker/worker.h"
 
-enum { AHEAD = 500 };
+enum { AHEAD = 500, DAY_MS = 86400000 };
 
 static void
 say(struct queuetop_error *to, const struct err *e)
@@ -155,8 +155,23 @@ options_of(const struct queuetop_worker *w, const struct queuetop_options *o)
                                    .jobs = o->jobs > 0 ? o->jobs : 1,
                                    .timeout_ms = o->timeout_ms,
                                    .max_idle_ms = o->max_idle_ms,
+                                   .sleep_ms = o->sleep_ms,
                                    .drain = o->drain,
                                    .poll = o->poll};
+}
+
+/* What node_sleep() would refuse. */
+static bool
+check_sleep(const struct queuetop_options *o, struct err *e)
+{
+    if (o->sleep_ms == 0)
+        return true;
+    if (o->drain || o->poll)
+        return fail(e, ERR_USAGE,
+                    "who sleeps waits for notifications: sleep_ms goes without drain "
+                    "and poll");
+    return (o->sleep_ms >= 1000 && o->sleep_ms <= DAY_MS) ||
+           fail(e, ERR_USAGE, "sleep_ms is 1 s to 1 day");
 }
 
 struct queuetop_worker *
@@ -182,7 +197,7 @@ queuetop_worker_new(const struct queuetop_options *o, struct queuetop_error *e)
     struct worker_options all = options_of(w, o);
     if (!o->fn)
         fail(&own, ERR_USAGE, "a worker needs a function");
-    else
+    else if (check_sleep(o, &own))
         w->worker = worker_new(w->loop, w->db, &all, &own);
     if (!w->worker) {
         say(e, &own);

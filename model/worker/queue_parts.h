@@ -14,6 +14,8 @@ enum queue_sql { /* `files` in queue.c names the file of each */
                  SQL_GIVE_BACK,
                  SQL_NODE_START,
                  SQL_NODE_BEAT,
+                 SQL_NODE_SLEEP,
+                 SQL_SCHEDULER_SLEEP,
                  SQL_NODE_STOP,
                  SQL_KEEP_ONLY,
                  SQL_BACKLOG,

@@ -81,29 +81,34 @@ void queuetop_finish(struct queuetop_run *run, enum queuetop_outcome outcome);
 struct queuetop_options {
     const char *conninfo;      /* as for libpq; NULL = its environment */
     const char *schema;        /* NULL = "queues" */
-    const char *trust_owner;   /* roles, between commas, that may own the schema and what is in it
-                                  beside the login, its roles, the database's owner and superusers;
-                                  NULL = none. Code of another owner is never run */
+    const char *trust_owner;   /* roles, separated by commas, that may own the schema and its
+                                  objects. The login, its roles, the database's owner and
+                                  superusers may always. NULL = no other. Code of another owner
+                                  never runs */
     const char *node;          /* this process's name; NULL = host-pid-random */
     const char *const *queues; /* NULL = all */
     int nqueues;
-    int jobs;            /* at a time; 0 = 1 */
+    int jobs;            /* how many at a time; 0 = 1 */
     int threads;         /* 0: callbacks run in the worker's loop and must not block (return
-                            QUEUETOP_LATER instead); else they run in so many threads, and may */
-    int ahead;           /* short jobs are claimed ahead, up to so many; 0 = 500, -1 = none */
+                            QUEUETOP_LATER instead). Else callbacks run in this number of threads
+                            and may block */
+    int ahead;           /* how many short jobs it may claim ahead; 0 = 500, -1 = none */
     int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or 60 s */
     int64_t max_idle_ms; /* ends after that long without a job; 0 = never */
+    int64_t sleep_ms;    /* while nothing is due, the worker sends nothing to the server for this
+                            time at most: 1 s to a day; not with drain or poll. 0 = it looks once
+                            a second */
     bool drain;          /* ends when nothing is ready */
     bool poll;           /* never wait for a NOTIFY */
     bool signals;        /* SIGTERM, SIGINT and SIGHUP end it (the mask of this thread changes) */
     queuetop_fn *fn;
     void *ctx;
 };
-/* All that o names is copied, but for ctx. NULL: *e says why. */
+/* Copies all that o points to, except ctx. NULL: *e says why. */
 struct queuetop_worker *queuetop_worker_new(const struct queuetop_options *o,
                                             struct queuetop_error *e);
-/* Works until it is drained, idle or stopped, or a signal ends it (true). False: it can't go on, *e
- * says why. */
+/* Works until the worker is drained, idle or stopped, or a signal ends it: true. False: it can't go
+ * on; *e says why. */
 bool queuetop_worker_run(struct queuetop_worker *w, struct queuetop_error *e);
 /* Finishes what runs, then ends. From any thread, and from a signal handler. */
 void queuetop_worker_stop(struct queuetop_worker *w);
@@ -114,8 +119,8 @@ struct queuetop_counts {
 };
 struct queuetop_counts queuetop_worker_counts(const struct queuetop_worker *w);
 
-/* For callbacks that return QUEUETOP_LATER: the loop watches a descriptor (events as for poll) and
- * calls fn. A handle; the same thread only. */
+/* For callbacks that return QUEUETOP_LATER: the worker's loop watches a descriptor (events as for
+ * poll) and calls fn. Returns a handle. Call it only in the thread of the worker. */
 int queuetop_watch(struct queuetop_worker *w, int fd, short events,
                    void (*fn)(void *ctx, short revents), void *ctx);
 void queuetop_unwatch(struct queuetop_worker *w, int handle);

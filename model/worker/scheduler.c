@@ -8,6 +8,10 @@
  * A step that was cancelled because the server was silent for too long has done nothing. The next
  * step would do the same, so it gets twice the time. Otherwise 50,000 new queues on a busy server
  * would be started again and again, and never finished.
+ *
+ * With scheduler_may_sleep() it asks before a step whether it may sleep, once nothing was new for
+ * some seconds: then neither connection sends anything until something is due, or a NOTIFY comes,
+ * or its connection breaks (sql/core/61_sleep.sql).
  */
 #include "model/worker/scheduler.h"
 
@@ -27,12 +31,18 @@ enum {
     WAIT_MAX_MS = 5000,
     STOP_MS = 1000,
     BOOKS_WAIT_MS = 5000,
-    PATIENCE_MS = 6000, /* of the step after one that was cancelled */
+    PATIENCE_MS = 6000, /* for the step after a step that was cancelled */
     PATIENCE_MOST_MS = 96000,
-    NEWS_MS = 50,       /* a shorter wait, twice in a row: there is work; once: a clock is due */
-    LOOK_MS = 50,       /* how often to look if a waiting worker does not react */
-    DISTRUST_MS = 60000 /* and for how long */
+    NEWS_MS = 50,        /* two steps in a row that ask for a shorter wait = work */
+    LOOK_MS = 50,        /* how often to look if a waiting worker does not react */
+    DISTRUST_MS = 60000, /* for how long it looks itself */
+    STANDS_BY_MS = 3000, /* refused for this time: another scheduler has the lock, not a claim */
+    AWAKE_MS = 2500,     /* sleeps after this time without news */
+    AGAIN_MS = 1000,     /* next try after the server said "not now" */
+    REFUSED_MS = 60000   /* next try if a pooler prevents sleep */
 };
+
+enum told { TOLD_NOTHING, TOLD_ACTIVE, TOLD_STANDS_BY };
 
 struct scheduler {
     struct loop *loop;
@@ -43,20 +53,27 @@ struct scheduler {
     struct queue *books;
     int timer, books_timer;
     int64_t steps;
-    int64_t news_ms;     /* when something went on last */
+    int64_t news_ms;     /* when a step last did something */
     int64_t step_ms;     /* when the next step is due */
-    int64_t distrust_ms; /* until then look, even if a worker waits */
-    int64_t doubt_ms;    /* when who waits did not react last */
+    int64_t distrust_ms; /* look until then, even if a worker waits */
+    int64_t doubt_ms;    /* when a waiter last did not react */
     int patience_ms;     /* for a step, 0 = the usual one */
-    int look_ms;         /* how often to ask before whether anything is new */
+    int look_ms;         /* until queue_is_new; 0 = not before the step */
     int listen_pid;      /* the connection that has waited for a NOTIFY, 0 = none */
     bool was_short;      /* the last step said to come back soon */
     bool is_asking;      /* a step is out */
     bool is_waiting;     /* for a NOTIFY */
     bool is_woken;       /* one came while a step was out */
     bool is_active, has_ended;
-    bool is_keeping; /* keep_books is out */
-    bool is_folding; /* fold_beside is out */
+    enum told told;      /* what the log said last */
+    int64_t refused_ms;  /* when its first step was refused since it was last active */
+    bool is_keeping;     /* keep_books is out */
+    bool is_folding;     /* fold_beside is out */
+    int64_t sleep_ms;    /* at most; 0 = never */
+    int64_t sleep_at_ms; /* does not sleep before this time */
+    int sleep_pid;       /* the connection that listens for who sleeps */
+    bool is_asleep;
+    bool has_said_no_sleep;
     struct err fatal;
     struct err said; /* last complaint */
     struct err said_books;
@@ -109,7 +126,7 @@ keep_books(void *ctx)
     struct scheduler *s = ctx;
 
     s->books_timer = 0;
-    if (!s->is_active || s->is_keeping)
+    if (!s->is_active || s->is_keeping || s->is_asleep)
         return;
     s->is_keeping = true;
     queue_wait(s->books, BOOKS_WAIT_MS);
@@ -130,7 +147,7 @@ on_fold(void *ctx, const struct err *e, const char *text)
 static void
 fold_beside(struct scheduler *s)
 {
-    if (s->is_folding || s->is_keeping) /* a step does it if that takes long */
+    if (s->is_folding || s->is_keeping) /* if the call is late, a step folds the counters */
         return;
     s->is_folding = true;
     queue_wait(s->books, BOOKS_WAIT_MS);
@@ -155,11 +172,42 @@ shorter(int patience_ms)
 }
 
 static void
+tell(struct scheduler *s, enum told what)
+{
+    if (s->told != what)
+        log_line(LOG_INFO, "scheduler %s %s", s->holder,
+                 what == TOLD_ACTIVE ? "is active" : "stands by: another is active");
+    s->told = what;
+}
+
+/* Logs whether this scheduler is active or stands by. One refused step does not mean that it stands
+ * by: a claim or an idle worker may hold the lock for a moment. Another scheduler holds the lock
+ * for longer. */
+static void
+tell_turn(struct scheduler *s)
+{
+    int64_t now = clock_ms();
+
+    if (s->is_active) {
+        s->refused_ms = 0;
+        tell(s, TOLD_ACTIVE);
+        return;
+    }
+    if (s->refused_ms == 0)
+        s->refused_ms = now;
+    if (now - s->refused_ms >= STANDS_BY_MS)
+        tell(s, TOLD_STANDS_BY);
+}
+
+static void
 on_error(struct scheduler *s, const struct err *e)
 {
     bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42883");
 
     s->is_active = false;
+    s->refused_ms = 0;
+    if (s->told == TOLD_ACTIVE)
+        s->told = TOLD_NOTHING;
     if (s->steps == 0 && (no_queue || e->kind == ERR_AUTH || e->kind == ERR_DENIED)) {
         s->fatal = *e;
         loop_stop(s->loop);
@@ -196,11 +244,12 @@ watch_waiter(struct scheduler *s, const struct queue_step *step, int64_t now)
         }
         s->doubt_ms = now;
     }
-    if (step->cut > 0 && now < s->distrust_ms) /* the step itself woke who is first in line */
+    if (step->cut > 0 && now < s->distrust_ms) /* the step has woken only the first worker that
+                                                  waits */
         queue_wake(s->queue, step->cut, on_woken, s);
 }
 
-/* A step when it is due, or when a look in between says that something is new. */
+/* Plans the next step. If a look is due before, plans that: it asks whether anything is new. */
 static void
 go_on(struct scheduler *s, int64_t now)
 {
@@ -237,7 +286,7 @@ look(void *ctx)
 static void
 pace(struct scheduler *s, const struct queue_step *step)
 {
-    bool only_listens = step->waits && step->wait_ms == 0; /* the first time */
+    bool only_listens = step->waits && step->wait_ms == 0; /* the first step that waits */
     int64_t now = clock_ms();
 
     bool is_short = step->wait_ms < NEWS_MS && !only_listens;
@@ -269,12 +318,11 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
         on_error(s, e);
         return;
     }
-    if (step->active != s->is_active || s->steps == 0)
-        log_line(LOG_INFO, "scheduler %s %s", s->holder,
-                 step->active ? "is active" : "stands by: another is active");
     s->is_active = step->active;
+    tell_turn(s);
     s->said = (struct err){0};
-    s->patience_ms = shorter(s->patience_ms);
+    if (s->is_active) /* a step that found the lock taken does not show how long a step takes */
+        s->patience_ms = shorter(s->patience_ms);
     s->steps++;
     if (s->is_active && s->books_timer == 0)
         keep_books(s);
@@ -287,19 +335,135 @@ on_step(void *ctx, const struct err *e, const struct queue_step *step)
 }
 
 static void
-ask(void *ctx)
+ask_step(struct scheduler *s)
 {
-    struct scheduler *s = ctx;
     int pid = db_backend_pid(s->db);
     struct queue_stepper who = {.holder = s->holder,
                                 .quiet_ms = s->is_active ? clock_ms() - s->news_ms : 0,
                                 .is_listening = pid != 0 && pid == s->listen_pid,
                                 .patience_ms = s->patience_ms};
 
-    s->timer = 0;
     s->is_waiting = s->is_woken = false;
     s->is_asking = true;
     queue_schedule(s->queue, &who, on_step, s);
+}
+
+/* --- sleep --- */
+
+static void
+wake_up(struct scheduler *s)
+{
+    if (!s->is_asleep || s->has_ended)
+        return;
+    s->is_asleep = false;
+    s->listen_pid = s->sleep_pid = 0; /* this session listens to too many channels: the next step
+                                         sets them anew */
+    s->news_ms = clock_ms();
+    again_in(s, 0);
+}
+
+static void
+on_due(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    s->timer = 0;
+    wake_up(s);
+}
+
+static void
+on_state(void *ctx)
+{
+    struct scheduler *s = ctx;
+
+    if (db_state(s->db) != DB_READY)
+        wake_up(s);
+}
+
+/* Sleeps for ms at most. It does not keep the books meanwhile, because nothing changes them. */
+static void
+fall_asleep(struct scheduler *s, int64_t ms)
+{
+    s->is_asleep = true;
+    s->has_said_no_sleep = false;
+    if (!s->is_active)
+        tell(s, TOLD_STANDS_BY);
+    loop_cancel(s->loop, s->books_timer);
+    s->books_timer = 0;
+    loop_cancel(s->loop, s->timer);
+    s->timer = loop_at(s->loop, clock_ms() + ms, on_due, s);
+}
+
+static void
+stay_awake(struct scheduler *s, const char *why)
+{
+    s->sleep_at_ms = clock_ms() + REFUSED_MS;
+    if (!s->has_said_no_sleep)
+        log_line(LOG_WARN, "--sleep: scheduler %s stays awake: %s", s->holder, why);
+    s->has_said_no_sleep = true;
+}
+
+static void
+on_sleep(void *ctx, const struct err *e, const char *text)
+{
+    struct scheduler *s = ctx;
+    int64_t ms = strtoll(text, NULL, 10);
+
+    s->is_asking = false;
+    if (s->has_ended)
+        return;
+    if (e->kind != ERR_NONE && e->kind != ERR_CONN)
+        stay_awake(s, e->text);
+    else if (!strcmp(text, "pooler"))
+        stay_awake(s, "a pooler stands between, through which no notification comes");
+    else if (!strcmp(text, "listens")) /* the session now listens to slot 0, too */
+        s->sleep_pid = s->listen_pid = db_backend_pid(s->db);
+    else if (ms > 0 && !s->is_woken && db_state(s->db) == DB_READY) {
+        fall_asleep(s, ms);
+        return;
+    } else
+        s->sleep_at_ms = clock_ms() + AGAIN_MS;
+    ask_step(s);
+}
+
+/* A scheduler that stands by sleeps while the active one sleeps. It asks for sleep before each
+ * step, because the step would make it the active one. */
+static bool
+may_sleep(const struct scheduler *s)
+{
+    int64_t now = clock_ms();
+
+    return s->sleep_ms > 0 && s->steps > 0 && now >= s->sleep_at_ms && !s->is_keeping &&
+           !s->is_folding && (!s->is_active || now - s->news_ms >= AWAKE_MS);
+}
+
+static void
+ask(void *ctx)
+{
+    struct scheduler *s = ctx;
+    int pid = db_backend_pid(s->db);
+
+    s->timer = 0;
+    if (!may_sleep(s)) {
+        ask_step(s);
+        return;
+    }
+    s->is_asking = true;
+    s->is_woken = false;
+    queue_fall_asleep(s->queue,
+                      &(struct queue_sleeper){.node = s->holder,
+                                              .most_ms = s->sleep_ms,
+                                              .slot = s->is_waiting ? 0 : 1,
+                                              .is_listening = pid != 0 && pid == s->sleep_pid},
+                      on_sleep, s);
+}
+
+void
+scheduler_may_sleep(struct scheduler *s, int64_t ms)
+{
+    s->sleep_ms = ms;
+    if (ms > 0)
+        db_on_state(s->db, on_state, s);
 }
 
 /* A NOTIFY: something was pushed. */
@@ -308,9 +472,11 @@ wake(void *ctx, const char *channel)
 {
     struct scheduler *s = ctx;
 
-    (void)channel; /* it listens to one */
+    (void)channel; /* this session listens to one channel only */
     s->is_woken = s->is_asking;
-    if (s->is_waiting && !s->is_asking && !s->has_ended)
+    if (s->is_asleep)
+        wake_up(s);
+    else if (s->is_waiting && !s->is_asking && !s->has_ended)
         again_in(s, 0);
 }
 

@@ -5,6 +5,7 @@
 #define MODEL_WORKER_SCHEDULER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "model/base/err.h"
 #include "model/base/loop.h"
@@ -17,6 +18,9 @@ struct scheduler;
 enum { SCHEDULER_STALL_MS = 120000 };
 struct scheduler *scheduler_new(struct loop *l, struct db *db, struct db *books, const char *schema,
                                 const char *holder, struct err *e);
+/* From now on the scheduler sends nothing while nothing is due, for ms at most; 0 = it never
+ * sleeps. */
+void scheduler_may_sleep(struct scheduler *s, int64_t ms);
 /* Turns the loop until SIGTERM or SIGINT (true), or until it is hopeless (false). */
 bool scheduler_run(struct scheduler *s, struct err *e) __attribute__((warn_unused_result));
 /* After the db is freed. */

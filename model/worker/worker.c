@@ -88,9 +88,9 @@ check_server(struct worker *w)
         w->fatal = *db_last_error(w->db);
 }
 
-/* A claim that is made when the time is over, and comes back empty, shows that there is nothing to
- * do: on a busy server earlier claims may not have been answered in that time. Without a server, or
- * told to take no jobs, no claim is made: then the time alone counts. */
+/* The worker is idle if a claim that was sent after max_idle_ms found nothing. Earlier claims do
+ * not count, because a busy server may not have answered them in time. If the worker can't claim
+ * (no server, or it must take no jobs), only the time counts. */
 static bool
 is_idle(const struct worker *w, int64_t now)
 {
@@ -157,6 +157,7 @@ set_timer(struct worker *w, int64_t now)
     int64_t due = earlier(earlier(jobs_due_ms(w), answers_due_ms(w)), node_due_ms(w, now));
 
     due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
+    due = earlier(due, sleep_due_ms(w, now));
     if (w->o.max_idle_ms > 0 && w->running == 0 && !may_claim(w))
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
     if (w->o.drain && w->was_idle && !w->is_asking)
@@ -177,17 +178,19 @@ worker_pump(struct worker *w)
     if (w->has_left)
         return;
     node_watch(w);
+    sleep_keep(w, now);
     if (!w->is_leaving && (w->fatal.kind == ERR_NONE || w->is_registered))
         node_keep(w, now);
     node_tidy(w, now);
     jobs_keep(w);
     held_start(w, now);
-    if (w->was_short) /* claim before the answers: waiting for a wake-up soon is worth a call of
-                         its own */
+    if (w->was_short) /* the claim goes first, in a call of its own, so that this session waits
+                         for a wake-up soon */
         claims_make(w, now);
     answers_send(w);
     claims_make(w, now);
     ask_backlog(w, now);
+    sleep_try(w, now);
     check_end(w, now);
     if (!w->has_left)
         set_timer(w, now);
@@ -263,6 +266,7 @@ worker_run(struct worker *w, struct err *e)
     if (w->o.argv)
         loop_on_signal(w->loop, SIGCHLD, on_signal, w);
     db_on_notify(w->db, claims_wake, w);
+    sleep_watch(w);
     worker_pump(w);
     if (!loop_run(w->loop, e))
         return false;

@@ -1,7 +1,7 @@
 /* The worker: claims jobs and runs one command a job, or calls a function (queuetop.h is its public
  * face), several at a time, from one loop. It keeps its leases while commands run, kills a command
  * whose lease is lost or surely over, keeps answers in memory while the server is away, and
- * reconnects for ever. Nothing of a job is a transaction of the queue's. */
+ * reconnects for ever. A job runs outside the queue's transactions. */
 #ifndef MODEL_WORKER_WORKER_H
 #define MODEL_WORKER_WORKER_H
 
@@ -24,14 +24,15 @@ struct worker_options { /* all borrowed for the worker's life */
     void *fn_ctx;
     int threads;         /* that run it; 0 = the loop does, and it must not block */
     int ahead;           /* how many short jobs are claimed ahead (functions only) */
-    bool no_signals;     /* the caller's business; worker_end ends it */
+    bool no_signals;     /* the worker handles no signals; worker_end ends it */
     int jobs;            /* commands at a time */
-    int64_t timeout_ms;  /* of a lease; 0 = the job's, the queue's or the default */
+    int64_t timeout_ms;  /* length of a lease; 0 = the job's, the queue's or the default */
     int64_t max_idle_ms; /* ends after that long without a job; 0 = never */
     int64_t grace_ms;    /* between SIGTERM and SIGKILL of a command */
-    bool may_leave;      /* what a command leaves in its process group lives on after it */
+    bool may_leave;      /* processes in the command's group live on after its end */
     bool drain;          /* ends when nothing is ready */
     bool poll;           /* never waits on the server for a wake-up: only asks now and then */
+    int64_t sleep_ms;    /* while nothing is due, sends nothing for this time at most; 0 = looks */
     size_t result_limit; /* bytes of standard output kept */
     size_t error_limit;  /* bytes of the end of standard error kept */
 };
@@ -42,7 +43,7 @@ struct worker_counts {
 };
 
 struct worker;
-/* ERR_USAGE when the command can't be found, so that no job fails for that. */
+/* ERR_USAGE if the command can't be found: so the worker does not start, and no job fails. */
 struct worker *worker_new(struct loop *l, struct db *db, const struct worker_options *o,
                           struct err *e);
 /* Turns the loop until the worker has ended: drained, idle, told to by SIGTERM, SIGINT or SIGHUP

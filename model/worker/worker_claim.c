@@ -17,12 +17,12 @@ enum {
     POLL_MAX_MS = 100,
     RETRY_MS = 250,
     CLAIM_RETRY_MS = 1000,
-    ANSWERS_MAX = 5000, /* with more undelivered answers nothing is claimed */
+    ANSWERS_MAX = 5000, /* the worker claims nothing while more answers wait */
     AHEAD_US = 50000    /* jobs claimed ahead should begin within this time */
 };
 
-/* How many jobs may come. Short jobs are claimed ahead: those of one answer run while the next is
- * on its way. */
+/* How many jobs to claim now. Short jobs are claimed ahead: while the jobs of one claim run, the
+ * next claim is on its way. */
 static int
 room(const struct worker *w)
 {
@@ -36,7 +36,8 @@ bool
 may_claim(const struct worker *w)
 {
     return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
-           !w->is_claiming && !w->is_tidying && room(w) > 0 && answers_left(w) < ANSWERS_MAX;
+           !w->is_claiming && !w->is_lulling && !w->is_tidying && room(w) > 0 &&
+           answers_left(w) < ANSWERS_MAX;
 }
 
 int64_t
@@ -68,7 +69,7 @@ on_ahead(void *ctx, const struct err *e, const struct queue_job *jobs, int n)
     worker_pump(w);
 }
 
-/* The next jobs are claimed before these are worked. */
+/* Sends the next claim before the jobs that have just come are started. */
 static void
 claim_ahead(struct worker *w)
 {
@@ -97,7 +98,7 @@ claim_failed(struct worker *w, const struct err *e)
     w->said_claim = *e;
 }
 
-/* Twice as long as the last time. */
+/* Doubles the wait before the next claim. */
 static void
 poll_later(struct worker *w, int least_ms, int most_ms)
 {
@@ -106,21 +107,24 @@ poll_later(struct worker *w, int least_ms, int most_ms)
         w->idle_wait_ms = most_ms;
 }
 
-/* Nothing there: when to look again. */
+/* The claim found nothing: sets the time of the next claim. */
 static void
 pace_claims(struct worker *w, const struct queue_sleep *sleep)
 {
     int64_t now = clock_ms();
 
-    if (sleep) /* -1: a push is under way, slot 0 is free, and perhaps we had it last */
+    if (sleep) /* slot -1: a push is under way and slot 0 is free; perhaps we had slot 0 last */
         w->is_first = sleep->slot == 0 || (w->is_first && sleep->slot == -1);
-    if (!sleep || w->is_woken) { /* it came with answers: now in earnest */
+    if (!sleep || w->is_woken) { /* that claim went with answers and does not wait in a slot:
+                                    claim again at once */
         w->claim_at_ms = now;
         return;
     }
     w->sleep_slot = sleep->slot;
     db_own_session(w->db, sleep->slot >= 0);
     if (sleep->slot >= 0) {
+        if (sleep->slot != w->listen_slot)
+            w->listens_to_all = false; /* a claim for another slot begins with UNLISTEN */
         w->listen_slot = sleep->slot;
         w->listen_pid = db_backend_pid(w->db);
     }
@@ -129,8 +133,8 @@ pace_claims(struct worker *w, const struct queue_sleep *sleep)
         w->claim_at_ms = now + sleep->wait_ms;
         return;
     }
-    if (sleep->slot == -1) /* a push is under way; if its transaction stays open, asking again at
-                              once would cost a core */
+    if (sleep->slot == -1) /* a push is under way; if its transaction stays open, asking again
+                              without a pause would use a whole core */
         poll_later(w, sleep->wait_ms, POLL_MAX_MS / 2);
     else
         poll_later(w, POLL_MIN_MS, sleep->wait_ms < POLL_MAX_MS ? sleep->wait_ms : POLL_MAX_MS);
@@ -146,7 +150,7 @@ pace_idle(struct worker *w, const struct queue_sleep *sleep)
     pace_claims(w, sleep);
     int64_t over_ms = w->idle_since_ms + w->o.max_idle_ms;
     if (w->o.max_idle_ms > 0 && w->claim_sent_ms < over_ms && over_ms < w->claim_at_ms)
-        w->claim_at_ms = over_ms; /* the last look */
+        w->claim_at_ms = over_ms; /* the last claim before --max-idle ends the worker */
 }
 
 static void
@@ -157,8 +161,8 @@ on_wake(void *ctx, const struct err *e, const char *text)
         log_line(LOG_DEBUG, "wake: %s", e->text);
 }
 
-/* How many jobs to claim ahead: as many as will begin soon. It starts with none and doubles each
- * time that more jobs would have come. */
+/* Sets how many jobs to claim ahead: as many as will begin within AHEAD_US. The number starts at 0
+ * and doubles each time that a claim gets all the jobs it asked for. */
 static void
 pace_ahead(struct worker *w, int n)
 {
@@ -207,11 +211,12 @@ claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, 
     w->idle_since_ms = clock_ms();
     w->is_empty = false;
     w->was_idle = false;
+    sleep_later(w);
     w->was_short = n < w->claimed_n;
     w->claim_at_ms = w->idle_since_ms;
     pace_ahead(w, n);
     start_all(w, jobs, n);
-    if (w->is_first && room(w) <= 0) { /* another should take our place */
+    if (w->is_first && room(w) <= 0) { /* another worker should wait in slot 0 */
         w->is_first = false;
         queue_wait(w->queue, 0);
         queue_wake(w->queue, 1, on_wake, w);
@@ -237,7 +242,8 @@ claims_wake(void *ctx, const char *channel)
 
     (void)channel; /* this connection listens to one */
     w->is_woken = true;
-    if (w->sleep_slot < 0 || w->is_claiming)
+    sleep_end(w);
+    if (w->sleep_slot < 0 || w->is_claiming || w->is_lulling)
         return;
     w->claim_at_ms = clock_ms();
     worker_pump(w);

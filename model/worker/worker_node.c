@@ -16,9 +16,10 @@ enum {
     BEAT_MS = 5000,
     BEAT_RETRY_MS = 1000,
     AUTH_MS = 5000,
-    SLOTS_MAX = 1000, /* what node_start takes: the scheduler keeps jobs ready for each slot */
-    TIDY_MS = 10000   /* done once more after this time: the lost claim may still have been
-                         running */
+    SLOTS_MAX = 1000, /* the most that node_start accepts: the scheduler keeps jobs ready for
+                         each slot */
+    TIDY_MS = 10000   /* tidies again after this time: at first the lost claim may
+                         have been running */
 };
 
 char *
@@ -45,7 +46,8 @@ node_watch(struct worker *w)
     }
 }
 
-/* Whether waiting can't help after this error. Only asked before the worker has ever worked. */
+/* True if waiting can't help after this error. Called only before the worker has worked for the
+ * first time. */
 static bool
 is_hopeless(const struct err *e)
 {
@@ -57,18 +59,34 @@ is_hopeless(const struct err *e)
     return e->kind == ERR_AUTH || e->kind == ERR_DENIED;
 }
 
+/* Warns if the clocks of the server and of this machine differ. The queue uses the server's clock
+ * only, but a job may use the clock of this machine. */
+static void
+compare_clocks(const struct worker *w, const char *server_ms)
+{
+    char *end;
+    int64_t there = strtoll(server_ms, &end, 10);
+
+    if (end == server_ms || *end)
+        return;
+    int64_t ahead = clock_ahead_ms(there, w->start_sent_ms, clock_wall_ms());
+    if (ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS)
+        log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's", w->node,
+                 (double)(ahead < 0 ? -ahead : ahead) / 1000, ahead < 0 ? "behind" : "ahead");
+}
+
 static void
 on_start(void *ctx, const struct err *e, const char *text)
 {
     struct worker *w = ctx;
 
-    (void)text;
     w->is_calling_node = false;
     w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
     if (e->kind == ERR_NONE) {
         if (!w->is_registered)
             log_line(LOG_INFO, "node %s is up", w->node);
         w->is_registered = true;
+        compare_clocks(w, text);
     } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
         w->fatal = *e;
         w->is_registered = false;
@@ -116,14 +134,16 @@ node_keep(struct worker *w, int64_t now)
 {
     struct queue_node node = node_of(w);
 
-    if (w->is_calling_node || now < w->beat_at_ms)
+    if (w->is_calling_node || w->is_lulling || now < w->beat_at_ms)
         return;
     w->is_calling_node = true;
     queue_wait(w->queue, w->is_registered ? 0 : -1);
-    if (w->is_registered)
+    if (w->is_registered) {
         queue_node_beat(w->queue, &node, on_beat, w);
-    else
-        queue_node_start(w->queue, &node, on_start, w);
+        return;
+    }
+    w->start_sent_ms = clock_wall_ms();
+    queue_node_start(w->queue, &node, on_start, w);
 }
 
 /* --- leases that we don't know of --- */
@@ -141,7 +161,7 @@ on_tidy(void *ctx, const struct err *e, const char *text)
         if (strcmp(text, "0") != 0)
             log_line(LOG_INFO, "gave back %s jobs of a claim whose answer was lost", text);
     } else if (e->kind != ERR_CONN) {
-        w->untidy = 0; /* their leases will run out */
+        w->untidy = 0; /* give up: the unknown leases will expire */
         log_line(LOG_WARN, "keep_only: %s", e->text);
     }
     worker_pump(w);

@@ -1,8 +1,8 @@
-/* Inside the worker: its state, and the chapters that share it. worker.c decides what to do
- * next; worker_node.c signs on and off; worker_job.c runs one job; worker_answer.c delivers
- * answers; worker_claim.c gets jobs; worker_held.c keeps
- * those claimed ahead; worker_call.c calls functions; worker_report.c makes the texts of an answer
- * out of what a command left. */
+/* Inside the worker: its state, and the chapters that share it. worker.c decides what to do next;
+ * worker_node.c signs on and off; worker_job.c runs one job; worker_answer.c delivers answers;
+ * worker_claim.c gets jobs; worker_sleep.c sleeps when there are none; worker_held.c keeps the jobs
+ * claimed ahead; worker_call.c calls functions; worker_report.c makes the texts of an answer out of
+ * what a command left. */
 #ifndef MODEL_WORKER_WORKER_PARTS_H
 #define MODEL_WORKER_WORKER_PARTS_H
 
@@ -24,13 +24,13 @@ enum slot_why { /* why a command was killed by us */
 
 struct queuetop_run { /* one call of a function; first in its slot */
     struct queuetop_task task;
-    char *copy; /* of what task points to, for a thread */
+    char *copy; /* copy of all that task points to, for a thread */
     void *result;
     size_t result_len;
     char *error, *trace;
     enum queuetop_outcome outcome;
     atomic_bool is_unwanted;
-    struct queuetop_run *next; /* in a list of the pool */
+    struct queuetop_run *next; /* the next in a list of the pool */
 };
 
 struct slot { /* one running job */
@@ -43,7 +43,7 @@ struct slot { /* one running job */
     char *what; /* "queue/kind id", for the log */
     enum slot_why why;
     int64_t lease_ms;          /* granted length */
-    int64_t over_ms;           /* monotonic: surely over then; counted from before the request */
+    int64_t over_ms;           /* monotonic: the lease is over; counted from before the request */
     int64_t extend_at_ms;      /* monotonic */
     int64_t started_us;        /* monotonic */
     int64_t server_started_ms; /* since 1970, the server's clock */
@@ -52,7 +52,7 @@ struct slot { /* one running job */
 
 enum answer_kind { ANSWER_COMPLETE, ANSWER_FAIL, ANSWER_GIVE_BACK, ANSWER_KINDS };
 
-struct answer { /* what the server has yet to be told about one job */
+struct answer { /* an answer about one job that the server has not got yet */
     struct queue_token token;
     char id[QUEUE_ID_LEN + 1];
     int64_t server_started_ms;
@@ -62,8 +62,8 @@ struct answer { /* what the server has yet to be told about one job */
     const char *outcome; /* of a failure */
     bool final;
     bool in_doubt; /* was sent, and the connection broke before the answer */
-    bool alone;    /* the server refused a call with it: goes by itself from now on */
-    bool bared;    /* its texts were taken out already */
+    bool alone;    /* the server refused a call with this answer: it is now sent alone */
+    bool bared;    /* its texts were removed already */
 };
 
 struct outbox { /* answers of one kind, the oldest first */
@@ -106,7 +106,7 @@ struct worker {
     bool is_calling_node; /* node_start, node_beat or node_stop is out */
     bool is_claiming, is_extending;
     bool is_paused;  /* the server says that this node drains */
-    bool is_asking;  /* whether anything is ready (--drain) */
+    bool is_asking;  /* queue_backlog is out (--drain) */
     bool is_tidying; /* keep_only is out */
     int untidy;      /* the answer of a claim was lost: we may hold leases that we don't know of */
     bool is_leaving, has_left;
@@ -117,17 +117,25 @@ struct worker {
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
     int64_t tidy_at_ms, retry_auth_ms;
+    int64_t start_sent_ms; /* node_start, by the wall clock */
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
-    int sleep_slot;  /* where we wait on the server for jobs, -1 = nowhere */
-    bool is_first;   /* nobody waits in slot 0 but us: if we take no more jobs, another should */
-    int listen_slot; /* whose channel this connection listens to, -1 = none */
-    int listen_pid;  /* that connection */
-    bool is_woken;   /* a NOTIFY came since the last claim was sent */
-    bool was_short;  /* the last jobs were fewer than asked for: nothing more is there */
-    bool was_idle;   /* the last claim found nothing */
-    bool is_empty;   /* nothing was ready when last asked */
-    struct err said_claim; /* last complaint about claims */
+    int sleep_slot;      /* where we wait on the server for jobs, -1 = nowhere */
+    bool is_first;       /* we wait in slot 0: if we take no more jobs, another worker should wait
+                            there */
+    int listen_slot;     /* the slot whose channel this connection listens to, -1 = none */
+    int listen_pid;      /* server process of that connection */
+    bool is_woken;       /* a NOTIFY came since the last claim was sent */
+    bool is_asleep;      /* sends nothing until claim_at_ms, unless a NOTIFY comes */
+    bool is_lulling;     /* node_sleep is out */
+    bool listens_to_all; /* also to the channels that wake a sleeping worker */
+    bool has_said_no_sleep; /* the log already says why it can't sleep */
+    int sleep_pid;          /* the connection that listens for who sleeps */
+    int64_t sleep_at_ms;    /* does not sleep before this time */
+    bool was_short;         /* the last jobs were fewer than asked for: nothing more is there */
+    bool was_idle;          /* the last claim found nothing */
+    bool is_empty;          /* nothing was ready when last asked */
+    struct err said_claim;  /* last complaint about claims */
 };
 
 /* worker.c: looks at everything and does what is due; call it after every change. */
@@ -138,7 +146,16 @@ bool may_claim(const struct worker *w);
 void claims_make(struct worker *w, int64_t now);
 int64_t claims_due_ms(const struct worker *w);
 void claims_wake(void *ctx, const char *channel); /* a NOTIFY */
-/* Fills in what the next claim asks for. */
+
+/* worker_sleep.c */
+void sleep_watch(struct worker *w);             /* from the start on */
+void sleep_keep(struct worker *w, int64_t now); /* wakes when it is time, or the server is gone */
+void sleep_try(struct worker *w, int64_t now);  /* asks for sleep if there is nothing to do */
+void sleep_end(struct worker *w);
+void sleep_later(struct worker *w); /* there was something to do */
+int64_t sleep_due_ms(const struct worker *w, int64_t now);
+
+/* worker_claim.c, too. Fills in what the next claim asks for. */
 struct queue_claim claim_of(struct worker *w, int64_t now);
 /* A claim was answered; sleep: NULL unless it says how to wait. */
 void claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
