@@ -1,8 +1,8 @@
 /*
  * Running an adapter's sections with sample values. First a sample of what is there is taken by its
  * own sections: a job in each state, queues, nodes, schedules. Then each section runs several
- * times: with nothing given, with values that nothing has (ids of any shape among them), with those
- * of the sample, and the list of jobs with each of its parameters alone.
+ * times: without parameters, with values that no row has (also ids of any form), and with values of
+ * the sample. The list of jobs also runs with each of its parameters alone.
  */
 #include "model/adapter/adapter_check.h"
 
@@ -37,7 +37,7 @@ is_of_type(enum field_type type, unsigned oid)
 
     switch (type) {
     case F_STR:
-        return oid != 705; /* unknown: a bare literal */
+        return oid != 705; /* 705 = unknown: a literal without a type */
     case F_I64:
     case F_INT:
         return whole;
@@ -92,8 +92,8 @@ is_asked_for(const struct check *c, const char *id)
 
 /* --- words ----------------------------------------------------------------------------------- */
 
-static const char *const node_states[] = {"up",   "late",    "draining", "dead",
-                                          "lost", "unknown", "stopped",  NULL};
+static const char *const node_states[] = {"up",      "late",    "draining", "dead", "lost",
+                                          "unknown", "stopped", "asleep",   NULL};
 static const char *const job_states[] = {"scheduled", "ready",     "retry",     "running", "failed",
                                          "blocked",   "completed", "cancelled", NULL};
 static const char *const schedule_states[] = {"active", "paused", "failed", NULL};
@@ -137,7 +137,7 @@ check_states_known(struct check *c, const struct record *rec, const struct resul
     buf_free(&all);
 }
 
-/* A column that nobody reads, named nearly like one that is not there. */
+/* Reports a misspelt column: an unknown column whose name is close to that of a missing one. */
 static void
 check_names(struct check *c, const struct record *rec, const struct result *r)
 {
@@ -181,7 +181,7 @@ check_changes(struct check *c, const struct rowset *rows, struct result *const l
             same);
 }
 
-/* How many jobs the rows of a preview count: a row counts many of them, or none. */
+/* The sum of the jobs in a preview: each row counts any number of jobs, also none. */
 static int
 sum_of(const struct rowset *rows)
 {
@@ -193,7 +193,7 @@ sum_of(const struct rowset *rows)
     return (int)sum;
 }
 
-/* looks: before and after an act, NULL = there are none. */
+/* looks: the answers before and after an act, NULL = there are none. */
 static void
 check_answer(struct check *c, enum section_id s, struct result *r, struct result *const looks[3])
 {
@@ -246,7 +246,7 @@ check_ask(struct check *c, enum section_id s, struct result **out, struct err *e
 
 static bool run_section(struct check *c, enum section_id s);
 
-/* A batch would break a unique index: the act runs job by job, as the console does it. */
+/* A batch violated a unique index. Runs the act again job by job, as the console does. */
 static bool
 run_alone(struct check *c, enum section_id s)
 {
@@ -289,7 +289,7 @@ run_section(struct check *c, enum section_id s)
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-/* What an act needs beside its target. */
+/* Sets the parameters that an act needs in addition to its target. */
 static void
 set_rest(struct check *c, enum section_id s)
 {
@@ -331,7 +331,7 @@ set_ids(struct check *c)
     params_set_list(&c->p, PARAM_IDS, (const char *const *)c->sample.ids, c->sample.nids);
 }
 
-/* One parameter with a value of the sample (or any); false: there is none. */
+/* Sets one parameter to a value of the sample (or to any value). False: the sample has no value. */
 static bool
 set_one(struct check *c, enum param p)
 {
@@ -360,8 +360,9 @@ set_one(struct check *c, enum param p)
     return true;
 }
 
-/* The jobs of the sample; where the act takes a time, with one that is over, one to come and now:
- * what can be given the one can be given the others. */
+/* Runs an act on the jobs of the sample. If the act takes a time, runs it three times: without a
+ * time, with a time in the past, and with "now". A job that accepts one of these must accept the
+ * others. */
 static bool
 run_jobs(struct check *c, enum section_id s)
 {
@@ -455,7 +456,7 @@ check_reader(struct check *c, enum section_id s)
     return run_each(c, s) && (s != SEC_GROUPS || check_groups(c));
 }
 
-/* One run for each name in the place of the parameter. */
+/* Runs the section once for each name as the value of the parameter. */
 static bool
 run_names(struct check *c, enum section_id s, enum param p, char **names, int n)
 {
@@ -498,13 +499,12 @@ check_act(struct check *c, enum section_id s)
     bool by_name = !adapter_takes(c->a, s, PARAM_IDS) && !adapter_takes(c->a, s, PARAM_NODE) &&
                    s != SEC_PURGE && s != SEC_PURGE_PREVIEW;
     if (by_name)
-        c->found.rows = 0; /* a queue may be paused before it has a job: that this changes a row
-                              is no fault */
+        c->found.rows = 0; /* this may change a row: a queue may be paused before it has a job */
     else if (c->found.rows > 0)
         note_wrong(c, "changes rows that nobody asked for");
     if (dry) {
         c->found.has_sample = false;
-        return true; /* it could not be taken back */
+        return true; /* no run on real rows: it could not be rolled back */
     }
     if (s == SEC_PURGE || s == SEC_PURGE_PREVIEW)
         return run_purge(c, s);

@@ -102,7 +102,7 @@ check_name(const char *name)
     return *name && !name[len] ? NULL : "a name is made of a-z, 0-9 and _";
 }
 
-/* Dotted numbers; with ranges also "1-2", several between blanks. */
+/* Checks version numbers with dots. With ranges also "1-2", and several separated by blanks. */
 static const char *
 check_versions(const char *text, bool ranges)
 {
@@ -401,7 +401,7 @@ adapter_file_read(const char *file_name, const char *text, struct err *e)
         sections_bind(f->bound[SEC_DETECT].section, sections_header(&f->text, "schema"), &f->detect,
                       e)) {
         adapter_find_touched(f);
-        f->silence = xasprintf("%s does not tell", sections_header(&f->text, "title"));
+        f->silence = xasprintf("%s does not record this", sections_header(&f->text, "title"));
         return f;
     }
     adapter_file_free(f);

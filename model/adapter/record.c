@@ -21,6 +21,7 @@ static const struct field queue_fields[] = {
     {"weight",       F_INT,  Q(weight),       true },
     {"max_running",  F_INT,  Q(max_running),  true },
     {"info",         F_STR,  Q(info),         true },
+    {"keeps",        F_BOOL, Q(keeps),        true },
 };
 RECORD(queue, queue_fields, queue_row);
 

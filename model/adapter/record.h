@@ -1,8 +1,8 @@
 /* What an adapter answers, as structs: one struct a kind of row and its table of columns. Times are
  * milliseconds since 1970 by the server's clock, FIELD_NULL where there is none. Strings are never
- * NULL; they are foreign text and pass model/text before they reach a screen. A row borrows its
- * strings from the snapshot that it stands in. The same tables check an adapter in the contract
- * test: every column that is not optional must come, with a fitting type. */
+ * NULL. They are foreign text: pass them through model/base/text.h before they reach a screen. A
+ * row borrows its strings from its snapshot. The same tables check an adapter in the contract test:
+ * every column that is not optional must come, with a fitting type. */
 #ifndef MODEL_ADAPTER_RECORD_H
 #define MODEL_ADAPTER_RECORD_H
 
@@ -13,6 +13,7 @@
 struct queue_row {
     const char *queue;
     int paused; /* 1, 0, -1 = can't tell */
+    int keeps;  /* finished jobs are kept and can be looked up: 1, 0, -1 = can't tell */
     const char *paused_by, *pause_reason, *info;
     int64_t paused_ms;                                /* since when */
     int weight, max_running;                          /* INT_MIN = none */
@@ -21,21 +22,25 @@ struct queue_row {
         blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
-    int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* by who asks for SEC_TIMES */
-    int64_t failed_hour; /* failed for good in the last hour, by the same; FIELD_NULL = not known */
+    int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* filled in from SEC_TIMES */
+    int64_t failed_hour; /* failed for good in the last hour, from SEC_TIMES; FIELD_NULL = not
+                            known */
     double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
     int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
                                                known: by SEC_COUNTS_FINAL, asked rarely */
     int approx, kept_approx;                /* 1: the live numbers, the kept ones, are estimates */
     double in5_per_s, out5_per_s; /* over five minutes; out: also failed and cancelled; NAN while
                                      unknown */
-    double run5_ms;               /* mean of what completed in them */
-    int64_t completed5, fails5;   /* in them; FIELD_NULL = not known */
+    double run5_ms;               /* mean run time of the jobs that completed in these five
+                                     minutes */
+    int64_t completed5, fails5;   /* in these five minutes; FIELD_NULL = not known */
     int64_t turn_ms;  /* when it began to grow (model/store/outlook.h); FIELD_NULL = not known */
+    int64_t full_ms;  /* when its limit was last seen to be reached; FIELD_NULL = not since the
+                         limit was set */
     bool turn_before; /* it grew already in the first minute that is known */
-    bool paced;       /* these are of the minutes that the queue system keeps */
-    int64_t tokens;   /* of its rate limit; FIELD_NULL = it has none */
-    bool traced;      /* model/store/history has its steps */
+    bool paced;       /* the queue system keeps minutes, and these figures come from them */
+    int64_t tokens;   /* tokens left of its rate limit; FIELD_NULL = it has no limit */
+    bool traced;      /* model/store/history keeps its steps */
 };
 
 struct rate_row { /* a kept point of the cumulative counters; ready: with those that run */
@@ -49,22 +54,24 @@ struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothin
 };
 
 struct pace_row { /* what came in and went out in the last whole minutes, five at most */
-    const char *queue, *nets; /* "{1,-2,...}": by minute what it grew by, up to upto_ms; "" */
+    const char *queue, *nets; /* "{1,-2,...}": its growth in each minute, up to upto_ms; "" = not
+                                 known */
     int minutes;              /* 0 = the queue is too new */
     int64_t pushed, gone, completed, fails, run_ms, upto_ms, tokens;
 };
 
-struct minute_row { /* what happened in one minute of the last hour; none where nothing did */
+struct minute_row { /* one minute of the last hour; a minute in which nothing happened has no row */
     const char *queue;
     int64_t at_ms, pushed, completed, fails, retried;
 };
 
 struct step_row { /* what happened in one queue in one step of time */
     int64_t at_ms;
-    double seconds; /* of it that are known */
+    double seconds; /* how many seconds of the step are known */
     int64_t pushed, completed, fails, retried, lost;
     int64_t backlog;                    /* ready and running at its end */
-    const char *buckets, *waits, *runs; /* arrays: which bucket of times holds how many */
+    const char *buckets, *waits, *runs; /* arrays: the numbers of buckets of times, and how many
+                                           jobs each holds */
 };
 
 struct job_row {
@@ -83,7 +90,7 @@ struct job_detail {
     const char *unique_key, *payload, *payload_format, *payload_type, *result, *origin_id;
     int64_t payload_size, run_timeout_ms, lease_timeout_ms;
     int cancel_asked;
-    const char *version;   /* an edit must find it unchanged; "" = this adapter has none */
+    const char *version;   /* an edit is refused if this has changed; "" = this adapter has none */
     const char *raw_state; /* the system's own word for its state; "" = it has none */
 };
 
@@ -105,15 +112,14 @@ struct node_row {
 };
 
 struct life_row {    /* whether anybody works; of the whole system */
-    int64_t workers; /* that were heard of, hold a lease that is not over, or wait for a push */
+    int64_t workers; /* workers that sent a heartbeat, hold a valid lease, or wait for a push */
     int scheduler_alive;
     const char *scheduler; /* the last one's name, "" = there was none */
     int64_t overdue;       /* schedules of which a run is due and was not pushed */
     int64_t overdue_ms;    /* since when the first of them is */
-    int64_t
-        counting; /* queues whose counters are still to be counted anew; FIELD_NULL = not known */
-    int64_t counting_ms;          /* since when */
-    int64_t unserved, max_queues; /* names that are above the limit, whose jobs wait; the limit */
+    int64_t counting;    /* queues whose counters must still be recounted; FIELD_NULL = not known */
+    int64_t counting_ms; /* since when */
+    int64_t unserved, max_queues; /* queue names beyond the limit, whose jobs wait; the limit */
 };
 
 struct lease_row {
@@ -127,29 +133,33 @@ struct group_row { /* failed jobs by error */
     int64_t n, first_ms, last_ms;
     int capped;                 /* 1: n is a lower bound */
     const char *group;          /* what it is grouped by, if not by the error */
-    const struct fail_day *day; /* by who asks for SEC_FAIL_TIMES; NULL = not known */
+    const struct fail_day *day; /* filled in from SEC_FAIL_TIMES; NULL = not known */
 };
 
 struct fail_time_row { /* failed jobs of one error that failed in one half hour */
     const char *queue, *error_key;
     int64_t at_ms, n;
-    int64_t hour;     /* of them in the last hour */
-    int64_t since_ms; /* those of the group from then on were counted; FIELD_NULL = all */
+    int64_t hour;     /* how many failed in the last hour */
+    int64_t since_ms; /* only failures of the group since this time were counted; FIELD_NULL =
+                         all */
 };
 
-struct group_facts_row {   /* of one group, beside its row */
-    int64_t retrying;      /* jobs that wait to try again with the same error; of those looked at */
-    int64_t done, done_ms; /* of its kinds, since the last one failed; the last of them */
+struct group_facts_row {   /* more facts about one group */
+    int64_t retrying;      /* jobs with the same error that wait for a retry, among those looked
+                              at */
+    int64_t done, done_ms; /* jobs of the same kinds that are done since the last failure; time
+                              of the last one */
     const char *past_who, *past_verb; /* what was done with the group the last time; "" = nothing */
     int64_t past_ms, past_jobs;
-    int64_t past_looked, past_failed, past_waiting; /* of its jobs: looked at, still or again so */
+    int64_t past_looked, past_failed, past_waiting; /* of those jobs: looked at; failed again or
+                                                       still; waiting */
 };
 
 struct group_part_row { /* what the newest jobs of a group have in common, and where they differ */
     const char
         *what; /* jobs (how many were looked at), node, kind, tries, took, number, step, since */
     const char *name; /* the node, the kind, "5 of 5", "p50" (took), the number's text */
-    int place;        /* number: which of the error's; tries: 1 = not all were used */
+    int place;        /* number: its place in the error's text; tries: 1 = not all were used */
     int64_t n;        /* how many; took: ms; since: when the oldest failed of which steps tell */
     int64_t of;       /* different ones; step: when it begins, in ms */
 };
@@ -164,9 +174,10 @@ struct audit_row {
     const char *action, *who, *addr, *verb, *target, *reason;
     const char *change;  /* what was asked, in words, with what was there before */
     const char *params;  /* what was asked, as JSON */
-    const char *before;  /* what the one changed row was, as JSON; "" = several, or not kept */
+    const char *before;  /* the changed row before the act, as JSON; "" = several rows, or not
+                            kept */
     const char *no_undo; /* why it can't be undone at all, "" = it can */
-    const char *cursor;  /* where the list goes on behind it */
+    const char *cursor;  /* cursor: the list continues behind this row */
     int64_t at_ms, expected, changed, skipped;
 };
 
@@ -176,13 +187,13 @@ struct schedule_row {
     const char *last_job, *last_outcome; /* a state, or "not pushed", "gone" */
     int64_t last_run_ms, next_run_ms, created_ms, changed_ms;
     int priority, max_tries, unique;
-    int64_t last_took_ms, missed; /* missed: of the kept runs those without a job of their own */
+    int64_t last_took_ms, missed; /* missed: how many of the kept runs pushed no job of their own */
     const char *last_error;       /* why the job of the last run failed */
     int queue_paused;             /* its jobs wait: 1, 0, -1 = can't tell */
     const char *queue_paused_by;
 };
 
-struct run_row { /* of a schedule; of one to come only due_ms is known */
+struct run_row { /* a run of a schedule; of a future run only due_ms is known */
     int64_t due_ms, at_ms;
     const char *job, *outcome, *error, *due; /* due: as a clock in its zone shows it */
     int64_t took_ms;
@@ -217,11 +228,11 @@ struct role_row {     /* what the adapter lets this login do */
     const char *role; /* viewer, worker, operator, owner, "" = nothing */
     int can_act;
     const char *why;     /* why not, as a sentence */
-    const char *warning; /* what must be known although it can be read: rows may be hidden; "" */
+    const char *warning; /* a sentence if this login may not see all rows; "" = it sees all */
     int signals;         /* may end others' sessions: 1, 0, -1 = can't tell */
 };
 
-struct spent_row { /* sql/console/spent.sql: closes each refresh */
+struct spent_row { /* sql/console/spent.sql: the last statement of each refresh */
     int64_t now_ms, spent_us;
     int in_recovery; /* a standby: 1, 0, -1 = not asked (a recording of an older version) */
 };
@@ -242,7 +253,7 @@ extern const struct record record_queue, record_count, record_final, record_rate
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
     __attribute__((warn_unused_result));
 
-/* The same row by row (model/db/rows.h): at most RECORD_FIELDS columns. */
+/* Decodes a record row by row (model/db/rows.h); at most RECORD_FIELDS columns. */
 enum { RECORD_FIELDS = 40 };
 struct row_fields record_fields(const struct record *rec, int columns[RECORD_FIELDS]);
 

@@ -13,8 +13,10 @@
 struct section_reader {
     const char *file;
     struct sections *out;
-    struct buf sql; /* of the section being read */
-    bool in_notes;  /* no SQL seen yet in it */
+    struct buf sql;   /* of the section being read */
+    bool in_notes;    /* no SQL was seen in this section yet */
+    bool after_note;  /* the line before was a note, or more of one */
+    size_t value_len; /* of that note */
     int line;
     struct err *e;
 };
@@ -69,6 +71,27 @@ add_note(struct note **list, int *n, struct note note)
     (*list)[(*n)++] = note;
 }
 
+/* "--  more": at least two blanks, then the rest of the value of the line before. */
+static bool
+is_continuation(const char *s, size_t len)
+{
+    return len > 4 && strncmp(s, "--  ", 4) == 0 && !is_blank(s + 4, len - 4);
+}
+
+static void
+continue_note(struct section_reader *r, struct note *note, const char *s, size_t len)
+{
+    char *more = trim_line(s + 2, len - 2);
+    size_t blank = r->value_len > 0, n = strlen(more), old = r->value_len + blank;
+
+    note->value = xreallocarray(note->value, old + n + 1, 1);
+    if (blank)
+        note->value[r->value_len] = ' ';
+    memcpy(note->value + old, more, n + 1);
+    r->value_len = old + n;
+    free(more);
+}
+
 static struct section *
 last_section(struct section_reader *r)
 {
@@ -90,7 +113,7 @@ cut_semicolon(char *sql)
             semicolon = sql + (s - sql);
         else if (!is_comment && (after > s || !strchr(" \t\r\n", *s)))
             if (semicolon)
-                return; /* something follows: sql_check says so */
+                return; /* a second statement follows; sql_check reports it */
         s = after > s ? after : s + 1;
     }
     if (semicolon)
@@ -133,7 +156,31 @@ begin_section(struct section_reader *r, struct note *name)
     out->list = xreallocarray(out->list, (size_t)out->n + 1, sizeof *out->list);
     out->list[out->n++] = (struct section){.name = xstrdup(name->value), .line = r->line};
     r->in_notes = true;
+    r->after_note = false;
     return true;
+}
+
+/* The line is a note, or more of one; otherwise it is prose or SQL. */
+static bool
+read_note(struct section_reader *r, const char *s, size_t len)
+{
+    struct section *section = last_section(r);
+    struct note **list = section ? &section->notes : &r->out->header;
+    int *n = section ? &section->nnotes : &r->out->nheader;
+    struct note note;
+
+    if (section && !r->in_notes)
+        return false;
+    if (r->after_note && is_continuation(s, len)) {
+        continue_note(r, &(*list)[*n - 1], s, len);
+        return true;
+    }
+    r->after_note = parse_note(s, len, r->line, &note);
+    if (r->after_note) {
+        r->value_len = strlen(note.value);
+        add_note(list, n, note);
+    }
+    return r->after_note;
 }
 
 static bool
@@ -141,21 +188,14 @@ read_line(struct section_reader *r, const char *s, size_t len)
 {
     struct section *section = last_section(r);
     struct note note;
-    bool is_note = (!section || r->in_notes || strncmp(s, "-- name:", 8) == 0) &&
-                   parse_note(s, len, r->line, &note);
 
-    if (is_note && strcmp(note.key, "name") == 0) {
+    if (strncmp(s, "-- name:", 8) == 0 && parse_note(s, len, r->line, &note)) {
         bool ok = begin_section(r, &note);
         note_free(&note);
         return ok;
     }
-    if (is_note) {
-        if (section)
-            add_note(&section->notes, &section->nnotes, note);
-        else
-            add_note(&r->out->header, &r->out->nheader, note);
+    if (read_note(r, s, len))
         return true;
-    }
     bool is_comment = len >= 2 && strncmp(s, "--", 2) == 0;
     if (!section && !is_comment && !is_blank(s, len))
         return fail(r->e, ERR_DATA, "%s:%d: SQL before the first \"-- name:\"", r->file, r->line);

@@ -5,8 +5,9 @@
 -- id-type: bigint
 -- timezone: UTC
 -- tables: delayed_jobs
--- note: There is no heartbeat. A lock counts as expired after 4 hours, the library's standard; max_run_time in the programs may say otherwise.
--- note: Failed jobs stay only where destroy_failed_jobs is off; completed ones never do. No queue can be paused.
+-- note: There is no heartbeat. A lock counts as expired after 4 hours, the library's default; the programs may set
+--   another max_run_time.
+-- note: Failed jobs stay only if destroy_failed_jobs is off; completed ones never do. No queue can be paused.
 -- note: Failed jobs have no index: a table with very many of them makes every look slower.
 
 -- name: detect
@@ -35,7 +36,7 @@ from {schema}.delayed_jobs group by 1 order by 1
 
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first; with terms n rows are read: a last row without an id tells where to go on
+-- newest first; with terms n rows are read; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select j.*, s.state, row_number() over (order by j.id desc) as o
     from {schema}.delayed_jobs j cross join lateral (
@@ -118,7 +119,7 @@ where j.id = any(array(select i::bigint from unnest($1::text[]) i
 
 -- name: attempts
 -- params: ids
--- only the last error is kept: its message and the lines of where it came from
+-- only the last error is kept: its message and its trace
 select attempts as number, null::text as node, null::bigint as started_ms,
        {ms(coalesce(failed_at, updated_at))} as ended_ms,
        case when failed_at is not null then 'failed' else 'retry' end as outcome,
@@ -167,8 +168,9 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 
 -- name: requeue
 -- params: ids reset
--- official: delayed_job_web's requeue (run_at now, failed_at NULL); with reset its reload (attempts and error too). A lock that a failed job kept is freed
--- guard: only failed jobs and such that wait, not while a worker holds it
+-- official: delayed_job_web's requeue (run_at now, failed_at NULL); with reset its reload (attempts and error too). A
+--   lock that a failed job kept is freed
+-- guard: only jobs that have failed or wait and that no worker holds
 update {schema}.delayed_jobs j
 set run_at = now(), failed_at = null, locked_at = null, locked_by = null, updated_at = now(),
     attempts = case when $2::boolean then 0 else j.attempts end,
@@ -202,7 +204,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 
 -- name: extend
 -- params: ids by
--- official: no (locked_at is moved so that 4 hours after it are the wanted time)
+-- official: no (locked_at is set to 4 hours before the wanted time)
 -- guard: only running jobs whose lock ends before that time
 update {schema}.delayed_jobs j set locked_at = (now() + $2::interval - interval '4 h')::timestamp
 where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 h')::timestamp

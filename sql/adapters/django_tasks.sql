@@ -5,9 +5,12 @@
 -- id-type: uuid
 -- states: ready=READY scheduled=READY retry=READY running=RUNNING failed=FAILED completed=SUCCESSFUL,SUCCEEDED
 -- tables: django_tasks_database_dbtaskresult
--- note: There is no heartbeat, and nothing takes back the jobs of a worker that died: a job that runs for an hour counts as stale, which is a guess.
--- note: The library knows no requeue and no release: all acts but delete and purge are plain updates. No queue can be paused.
--- note: Only what is ready has an index: a table with very many results makes every look slower (prune_db_task_results, or purge here).
+-- note: There is no heartbeat, and nothing takes back the jobs of a worker that died: a job that runs for an hour
+--   counts as stale, which is a guess.
+-- note: The library knows no requeue and no release: all acts but delete and purge are plain updates. No queue can be
+--   paused.
+-- note: Only what is ready has an index: a table with very many results makes every look slower (prune_db_task_results,
+--   or purge here).
 
 -- name: detect
 select n.nspname::text as schema
@@ -23,7 +26,7 @@ select queue_name::text as queue, null::bool as paused from {schema}.django_task
 order by 1 limit 10000
 
 -- name: counts
--- the year 9999 stands for at once
+-- the year 9999 means at once
 select queue_name::text as queue,
        count(*) filter (where status = 'READY' and run_after > now() and run_after < '9999-01-01 00:00:00+00'
                           and not tried) as scheduled,
@@ -47,8 +50,8 @@ where status in ('SUCCESSFUL', 'SUCCEEDED') group by 1 order by 1
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first (cursor: when it was pushed, and the id); with terms n rows are read: a last row without an id tells
--- where to go on
+-- newest first (cursor: time of the push, and the id); with terms n rows are read; a row without an id gives the cursor
+-- to continue from
 with looked_at as materialized (
     select j.*, s.*, row_number() over (order by j.enqueued_at desc, j.id desc) as o
     from {schema}.django_tasks_database_dbtaskresult j cross join lateral (
@@ -131,7 +134,7 @@ where j.id = any(array(select i::uuid from unnest($1::text[]) i
 
 -- name: attempts
 -- params: ids
--- each worker that took it; of the last one more is known
+-- one row for each worker that took the job; times and errors are known of the last one only
 select w.number::int, left(w.node, 1000) as node, case when w.number = w.n then {ms(j.started_at)} end as started_ms,
        case when w.number = w.n then {ms(j.finished_at)} end as ended_ms,
        case when w.number < w.n then '' else case j.status when 'FAILED' then 'failed' when 'RUNNING' then 'running'
@@ -187,7 +190,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 
 -- name: requeue
 -- params: ids
--- official: no (plain update: ready at once, what it ended with is cleared, the workers' names stay)
+-- official: no (plain update: ready at once; result and error are cleared, the workers' names stay)
 -- guard: only failed jobs
 update {schema}.django_tasks_database_dbtaskresult j
 set status = 'READY', run_after = '9999-01-01 00:00:00+00', started_at = null, finished_at = null, return_value = null,

@@ -8,9 +8,11 @@
 -- timezone: UTC
 -- tables: good_jobs good_job_executions good_job_processes good_job_settings
 -- note: GoodJob keeps no version: 4.19 stands for tables with lock_type, 4.20 for newer ones.
--- note: Acts take the job's advisory lock as GoodJob does (its hash md5); a job that is locked elsewhere is left alone. Ruby's callbacks and
--- note: concurrency checks do not run. The next worker takes a job whose lock is free, so nothing needs to be taken back.
--- note: Pauses hold only where the application sets enable_pauses. Cron lines stand in the application; here are those that have run.
+-- note: Acts take the job's advisory lock as GoodJob does (its hash md5); a job that is locked elsewhere is left alone.
+--   Ruby's callbacks and concurrency checks do not run. The next worker takes a job whose lock is free, so nothing
+--   needs to be taken back.
+-- note: Pauses hold only if the application sets enable_pauses. Cron lines are in the application; only those that have
+--   run are shown.
 
 -- name: detect
 select n.nspname::text as schema
@@ -31,7 +33,7 @@ select case when to_regclass(format('%I.good_job_concurrency_claims', {schema_li
             else '4.0' end as version
 
 -- name: queues
--- those that are paused or have unfinished jobs, found by hops through the index
+-- queues that are paused or have unfinished jobs, found by skipping through the index
 with recursive queue_names as (
     select min(queue_name) as queue from {schema}.good_jobs where finished_at is null
     union all
@@ -79,10 +81,11 @@ from (select coalesce(queue_name, '') as queue, count(*)::numeric as n, false as
 group by 1
 
 -- name: jobs
--- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed. Unfinished jobs by the time when they are due (those that run were due first),
--- then failed ones, then completed ones, newest first. Each arm stops when it has found enough or has read n rows; a
--- row without an id says where to go on.
+-- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path
+--   n limit cursor
+-- Without states: jobs that are not completed. Unfinished jobs by the time when they are due (running ones were due
+-- first), then failed ones, then completed ones, newest first. Each arm stops when it has found enough or has read n
+-- rows; a row without an id gives the cursor to continue from.
 with params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
@@ -146,7 +149,7 @@ with params as not materialized (
                                                 lower(p.inside)) > 0 end)
     limit (select top from params)
 ), stop_unfinished as materialized (
-    -- the search ended early: where it goes on
+    -- the search ended early: the cursor to continue from
     select * from (select id, arm, at from unfinished offset (select n - 1 from params)) z
     where (select count(*) from matching_unfinished) < (select top from params)
 ), matching_finished as materialized (
@@ -272,7 +275,7 @@ where e.active_job_id = (select i::uuid from unnest($1::text[]) i
 order by e.created_at desc limit 200
 
 -- name: nodes
--- a process holds an advisory lock while it lives (or refreshes its row every half minute)
+-- a process holds an advisory lock while it lives, or refreshes its row every half minute
 with locks as materialized (
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
     where locktype = 'advisory' and objsubid = 1 and granted
@@ -356,7 +359,7 @@ group by 1, 2, 3
 
 -- name: schedules
 -- params: schedule
--- the keys that jobs came from, found by hops through the index, and those that are switched off
+-- the cron keys of existing jobs, found by skipping through the index, and those that are switched off
 with recursive cron_keys as (
     select min(cron_key) as key from {schema}.good_jobs where cron_key is not null
     union all
@@ -412,7 +415,8 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- name: discard
 -- params: ids reason
 -- official: discard_job
--- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only GoodJob can close
+-- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only
+--   GoodJob can close
 with chosen as materialized (
     select id, locked_by_id from {schema}.good_jobs
     where id = any(array(select i::uuid from unnest($1::text[]) i
@@ -429,7 +433,7 @@ with chosen as materialized (
         locked_by_id = null, locked_at = null, updated_at = now()
     from locked l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null
                     and j.batch_callback_id is null
-      -- the holder as it was seen: a process that took the job meanwhile is not known yet
+      -- the holder as seen before: a process that took the job meanwhile is not known here
       and j.locked_by_id is not distinct from l.locked_by_id
       and not exists (select from {schema}.good_job_processes w
                       where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
@@ -503,7 +507,7 @@ with chosen as materialized (
     update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
     from locked l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
              and j.scheduled_at is distinct from $2::timestamptz
-      -- the holder as it was seen: a process that took the job meanwhile is not known yet
+      -- the holder as seen before: a process that took the job meanwhile is not known here
       and j.locked_by_id is not distinct from l.locked_by_id
       and not exists (select from {schema}.good_job_processes w
                       where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min')
@@ -518,7 +522,7 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- name: release_where
 -- params: node
 -- official: Process.cleanup
--- guard: only of a process that is gone: no row or five minutes silent, no lock of its own, none on the job
+-- guard: only jobs of a process that is gone: no row or silent for five minutes, and no lock of its own or on the job
 with locks as materialized (
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
     where locktype = 'advisory' and objsubid = 1 and granted
@@ -550,8 +554,9 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- name: terminate
 -- params: node
 -- official: no
--- guard: only sessions that hold the locks of this process' jobs, never a superuser's without being one
--- confirm: The process' database sessions end. Everything that they do is rolled back, and its jobs run again elsewhere.
+-- guard: only sessions that hold the locks of this process' jobs; a superuser's only if you are one, too
+-- confirm: The process' database sessions end. Their open transactions are rolled back, and the jobs of the process run
+--   again elsewhere.
 -- requires: pg_signal_backend
 -- dry: no
 with lock_keys as materialized (

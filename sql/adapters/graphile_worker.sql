@@ -7,7 +7,8 @@
 -- tested-versions: 18-20
 -- min-version: 18
 -- tables: _private_jobs _private_job_queues _private_tasks migrations
--- note: The queue here is the task's name; the kind is the job's named queue, whose jobs run one after the other ("blocked" = it is locked).
+-- note: The queue here is the task's name; the kind is the job's named queue, whose jobs run one after the other
+--   ("blocked" = it is locked).
 -- note: Completed jobs are deleted. No queue can be paused. A job that fails shows only its last error.
 -- note: A smaller priority runs sooner; any number from -32768 to 32767.
 -- note: Locks have no heartbeat: the engine takes back what has been locked for four hours.
@@ -28,7 +29,8 @@ select max(id)::text as version from {schema}.migrations
 select identifier as queue, false as paused from {schema}._private_tasks order by identifier
 
 -- name: counts
--- No index knows what is running or failed. From 128 MB on, as many pages are read at random and the rest is reckoned.
+-- No index finds the jobs that run or have failed. If the table has more than 128 MB, 128 MB of its pages are read at
+-- random and the rest is estimated.
 with sample as materialized (
     select least(
         1, 16384 * 8192.0 / greatest(
@@ -56,8 +58,9 @@ order by t.identifier
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. Where texts must be looked at, n jobs are read; a row without an id and with its cursor says where to
--- go on. A failed job's run_at lies behind its end by the pause that would have followed: exp(attempts) seconds.
+-- Newest first. If texts must be searched, n jobs are read; a row without an id gives the cursor to continue from. The
+-- run_at of a failed job is later than its end, by the pause before the next try that would have followed:
+-- exp(attempts) seconds.
 with looked_at as materialized (
     select j.id, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority, j.attempts,
            j.max_attempts, j.created_at, j.run_at, j.updated_at, j.locked_at, j.locked_by, j.last_error
@@ -146,7 +149,7 @@ cross join lateral (
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
 
 -- name: nodes
--- only those that hold a lock are known
+-- only workers that hold a lock are known
 select node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms,
        null::bigint as heartbeat_ms, count(*) filter (where job) as running, count(*) filter (where job) as leases,
        count(*) filter (where job and locked_at < now() - interval '4 h') as expired,
@@ -188,7 +191,7 @@ group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: schedules
 -- params: schedule
--- their cron expressions stand in the application's crontab file
+-- their cron expressions are in the application's crontab file
 select identifier as name, '' as cron, 'UTC' as tz, '' as queue, '' as kind, 'active' as state,
        {ms(last_execution)} as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms,
        'the crontab is a file of the application' as comment, {ms(known_since)} as created_ms
@@ -198,7 +201,7 @@ order by identifier
 
 -- name: requeue
 -- params: ids
--- official: reschedule_jobs(run_at := now(), attempts := 0 where they are exhausted)
+-- official: reschedule_jobs(run_at := now(), attempts := 0 if none is left)
 -- guard: only jobs that do not run and are not ready already
 with chosen as materialized (
     select id, attempts >= max_attempts as over from {schema}._private_jobs
@@ -215,7 +218,7 @@ cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := n
 -- params: ids
 -- official: no (force_unlock_workers, for one job)
 -- guard: only jobs that a worker holds
--- confirm: a worker that still lives goes on with the job: it may run twice, and the first to succeed deletes it
+-- confirm: a worker that is still alive goes on with the job: it may run twice, and the first success deletes it
 with chosen as (
     select id, locked_by, job_queue_id from {schema}._private_jobs
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -234,7 +237,7 @@ select id::text, state from updated u where (select count(*) from queue_locks) >
 -- name: release_where
 -- params: node expired_only
 -- official: force_unlock_workers
--- confirm: a worker that still lives goes on with its jobs: they may run twice, and the first to succeed deletes them
+-- confirm: a worker that is still alive goes on with its jobs: they may run twice, and the first success deletes them
 with updated as (
     update {schema}._private_jobs set locked_at = null, locked_by = null
     where locked_by = $1::text and (not coalesce($2::bool, true) or locked_at < now() - interval '4 h')

@@ -5,11 +5,13 @@
 -- id-type: bigint
 -- tested-versions: 23 25
 -- min-version: 23
--- states: scheduled=inactive ready=inactive retry=inactive blocked=inactive running=active failed=failed completed=finished
+-- states: scheduled=inactive ready=inactive retry=inactive blocked=inactive running=active failed=failed
+--   completed=finished
 -- tables: minion_jobs minion_workers mojo_migrations
 -- note: A node is a worker's number. A larger priority runs sooner. Blocked jobs wait for their parents.
 -- note: Minion counts retries; a job's tries here are its retries and the one that runs or has ended.
--- note: Cancelling a running job tells its worker to kill it; it reads that within seconds. The job fails then, and is retried where it has attempts left.
+-- note: Cancelling a running job tells its worker to kill it; the worker reads that within seconds. The job then fails,
+--   and is retried if it has attempts left.
 
 -- name: detect
 select n.nspname::text as schema
@@ -66,9 +68,10 @@ select queue, count(*) as completed, null::bigint as cancelled from {schema}.min
 group by queue order by queue
 
 -- name: jobs
--- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. Where texts must be looked at, n jobs are read; no index knows queues and tasks, so beside finished
--- jobs 4 n are looked at for one. A row without an id and with its cursor says where to go on.
+-- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n
+--   limit cursor
+-- Newest first. If texts must be searched, n jobs are read. No index has queues and tasks: 4 n jobs are looked at in
+-- addition to the finished ones. A row without an id gives the cursor to continue from.
 with bounds as materialized (
     select (select id from {schema}.minion_jobs
             where num_nonnulls($1::text, $4::text) > 0
@@ -184,7 +187,7 @@ left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
 where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
 
 -- name: nodes
--- a worker says every five minutes that it lives; one that is named by a running job and not registered is gone
+-- a worker writes a heartbeat every five minutes; a worker that a running job names and that is not registered is gone
 with active as (
     select worker, count(*) as running, min(queue) as queue from {schema}.minion_jobs where state = 'active'
     group by worker
@@ -258,8 +261,8 @@ returning id::text, 'ready' as state
 -- name: rescue
 -- params: ids
 -- official: retry_job
--- guard: only running jobs whose worker has not said for half an hour that it lives
--- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
+-- guard: only running jobs whose worker has sent no heartbeat for half an hour
+-- confirm: a worker that still lives goes on with the job, so it may run twice; its answer is then dropped
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
@@ -270,8 +273,8 @@ returning id::text, 'ready' as state
 -- name: release_where
 -- params: node expired_only
 -- official: retry_job
--- guard: only jobs of a worker that has not said for half an hour that it lives, unless all are released
--- confirm: a worker that still lives goes on with its jobs, so they may run twice; what it answers then is dropped
+-- guard: only jobs of a worker that has sent no heartbeat for half an hour, unless all are released
+-- confirm: a worker that still lives goes on with its jobs, so they may run twice; its answer is then dropped
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
 where state = 'active' and worker = case when $1::text ~ '^[0-9]{1,18}$' then $1::text::bigint end
@@ -283,7 +286,8 @@ returning id::text, 'ready' as state
 -- name: cancel
 -- params: ids
 -- official: broadcast stop
--- guard: only running jobs whose worker said within half an hour that it lives; with the worker gone: release, one that waits: delete
+-- guard: only running jobs whose worker has sent a heartbeat within half an hour; if the worker is gone: release; if
+--   the job waits: delete
 -- mode: signal
 with chosen as (
     select id, worker from {schema}.minion_jobs

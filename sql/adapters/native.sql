@@ -26,7 +26,7 @@ order by 1
 select version::text from {schema}.meta
 
 -- name: role
--- by the catalogs only: it must answer where the login may do nothing at all
+-- from the catalogs only: the section must answer even if the login may do nothing at all
 select role, act and not standby as can_act,
        case when standby then 'this server is a standby: it takes no changes'
             when act then null
@@ -45,8 +45,11 @@ from (select case when pg_has_role(n.nspowner, 'usage') then 'owner' when act th
 -- name: queues
 select queue, paused_at is not null as paused, paused_by, left(pause_reason, 1000) as pause_reason,
        {ms(paused_at)} as paused_ms, weight, max_running,
-       format('weight %s, lease %s, tries %s, keeps %s for %s', weight, lease_timeout, max_tries, history,
-              retention) as info
+       format('weight %s, lease %ss, tries %s, finished jobs %s', weight, extract(epoch from lease_timeout)::float8,
+              max_tries,
+              case history when 'none' then 'not kept'
+                           when 'meta' then format('kept without payloads for %s', retention)
+                           else format('kept for %s', retention) end) as info, history <> 'none' as keeps
 from {schema}.queue_config order by queue
 
 -- name: counts
@@ -58,27 +61,31 @@ from {schema}.overview() order by queue
 select queue, {ms(at)} as at_ms, pushed, completed, fails, ready, {ms(oldest)} as oldest_ms from {schema}.rates()
 
 -- name: times
--- how long jobs waited and ran that completed in the last hour, and how many failed for good; read from histograms:
--- ask for it rarely. More than 500 queues are asked for fewer minutes, about 30,000 histograms are read at most
+-- how long the jobs that completed in the last hour waited and ran, and how many failed for good. Read from histograms:
+-- ask for it rarely. Of more than 200 queues fewer minutes are read, one at least: about 12,000
+-- histograms of up to 12,000 queues
 select queue, completed, failed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
 from {schema}.percentiles(null, now() - (
-    select make_interval(mins => greatest(1, least(60, 30000 / greatest(1, count(*))))::int)
+    select make_interval(mins => greatest(1, least(60, 12000 / greatest(1, count(*))))::int)
     from {schema}.queue_config))
 full join {schema}.failed_within_hour() using (queue)
 
 -- name: pace
--- what came in and went out in the last five whole minutes; nets: of a queue that grows, each minute of the last hour
+-- how many jobs came in and went out in the last five whole minutes; nets: for a queue that grows, the growth in each
+-- minute of the last hour
 select queue, minutes, pushed, gone, completed, fails, run_ms, {ms(upto)} as upto_ms, nets::text, tokens
 from {schema}.queue_pace()
 
 -- name: life
--- A worker need not register: leases that are not over count, and sessions that wait in a slot for a push (48_wake).
--- The scheduler waits in slot 0, too. A worker that finds no scheduler makes its step, so a schedule may also run
--- without one.
+-- A worker need not register: leases that have not expired count as signs of a worker, and sessions that wait in a slot
+-- for a push (48_wake), too. The scheduler also waits in slot 0. A worker that finds no scheduler makes the step
+-- itself, so a schedule may run without a scheduler.
 with worker as (
     select count(*) as n from (
-        select lock_key from {schema}.node where heartbeat >= now() - {schema}.setting_interval('node_dead')
+        select lock_key from {schema}.node n where heartbeat >= now() - {schema}.setting_interval('node_dead')
+          and (heartbeat <= now() + interval '1 s' or pg_is_in_recovery() -- asleep: alive as long as its session exists
+               or exists (select from pg_stat_activity a where a.pid = n.backend_pid))
         union
         select lock_key from {schema}.living() where lock_key is not null and lock_timeout > now()) known
 ), slot as (
@@ -89,8 +96,17 @@ with worker as (
                      where n.nspname = {schema_lit} and c.relname = 'queue')
       and l.database = (select oid from pg_database where datname = current_database())
 ), scheduler as (
-    select holder, until > clock_timestamp() and until < clock_timestamp() + interval '10 s' as alive
-    from {schema}.scheduler where term > 0 order by term desc limit 1
+    select holder, until > clock_timestamp()
+           and (until < clock_timestamp() + interval '10 s' or pg_is_in_recovery() -- or asleep: 61_sleep
+                or exists (select from pg_locks l
+                           where l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted and l.objsubid = 2
+                             and l.classid::bigint = {schema}.slot_class() + 17 and l.objid = tab.oid
+                             and l.database = (select oid from pg_database where datname = current_database())
+                             and l.pid not in (select backend_pid from {schema}.node where backend_pid is not null))
+               ) as alive
+    from {schema}.scheduler cross join (
+        select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = {schema_lit} and c.relname = 'queue') tab where term > 0 order by term desc limit 1
 ), late as (
     select count(*) as n, min(next_run) as since from {schema}.schedule
     where paused_at is null and next_run < now() - interval '5 s'
@@ -103,8 +119,8 @@ from worker cross join slot cross join late cross join {schema}.shortfalls() sho
 
 -- name: steps
 -- params: queue at by
--- what happened in one queue in each step of time (by) since then (at), for its charts; at a time without a row it is
--- not known. Buckets of half an octave: bucket n holds times from 2^((n-2)/2) ms on
+-- what happened in one queue in each step of time (by) since the time at, for its charts; a time without a row is
+-- unknown. Buckets of half an octave: bucket n holds times from 2^((n-2)/2) ms on
 select {ms(at)} as at_ms, seconds, pushed, completed, fails, retried, lost, backlog,
        buckets::text, waits::text, runs::text
 from {schema}.minute_steps($1::text, $2::timestamptz, $3::interval)
@@ -114,12 +130,16 @@ from {schema}.minute_steps($1::text, $2::timestamptz, $3::interval)
 select queue, {ms(minute)} as at_ms, pushed, completed, fails, retried from {schema}.minutes()
 
 -- name: jobs
--- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor path in_payload
--- order: running: longest running first; failed: last failed first; ready: next to start first; completed,cancelled: last finished first; queue: last in line first; failed,scheduled,retry: failed, then next due first; *: newest first
--- Which index is read in which order depends on what is asked for (mode); planned with the values known, only one
--- arm of live jobs remains. Where terms must be looked at row by row, at most n rows are read: the row that ends the
--- search is marked (last), and a row without an id and with its cursor says where to go on. A payload is read last,
--- when all else fits, its first megabyte; what is no valid text (\u0000, half a surrogate pair) has no values.
+-- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+--   path in_payload
+-- order: running: longest running first; failed: last failed first; ready: next to start first; completed,cancelled:
+--   last finished first; queue: last in line first; failed,scheduled,retry: failed, then next due first; *: newest
+--   first
+-- The filter decides which index is read in which order (mode). The statement is planned with the values known, so only
+-- one arm of live jobs remains. If terms must be checked row by row, at most n rows are read: the row that ends the
+-- search is marked (last), and a row without an id gives the cursor to continue from. The payload is read last, when
+-- all other terms fit, and only its first megabyte; a payload that is no valid text (\u0000, half a surrogate pair) has
+-- no values.
 with recursive params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
@@ -188,7 +208,8 @@ with recursive params as not materialized (
               and (p.cursor is null
                    or (priority, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::smallint end,
                                          case when p.cursor like 'n%' then substr(p.cursor, 4)::bigint end))
-            order by priority, seq limit p.n) x
+            order by priority, seq
+            limit case when p.plain then p.top + (select count(*) from run) else p.n end) x
         union all
         select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from params p cross join lateral (
             select z.* from ready_queues r cross join generate_series(0, 9) prio cross join lateral (
@@ -263,7 +284,9 @@ with recursive params as not materialized (
         select e.state, (p.states is null or e.state = any(p.states))
            and (p.queue is null or l.queue = p.queue)
            and (p.kind is null or l.kind = p.kind)
-           and (p.node is null or l.seq in (select seq from run where lock_key = p.node))
+           and (p.node is null or l.seq in (select seq from run where lock_key = p.node)
+                or l.state = 'failed' and p.node = (select t.node from {schema}.attempt t where t.job = l.id
+                                                    order by t.number desc limit 1))
            and (p.error_key is null or l.error_key = p.error_key)
            and (p.part is null or strpos(lower(l.error), p.part) > 0)
            and (p.older is null or l.created < now() - p.older)
@@ -374,10 +397,11 @@ from (
 ) z order by place, mark
 
 -- name: jobs_back
--- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor in_payload
--- The way up in the order of jobs: the cursor behind which the `limit` rows stand that end at the cursor (NULL = at the
--- end of all); NULL where that is the top. No row where only the way down is cheap: then nothing is asked for but a
--- queue and states that one index knows. At most n rows are read, index entries for the most part.
+-- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+--   in_payload
+-- The way up in the order of section jobs: the cursor behind which the `limit` rows begin that end at the given cursor
+-- (NULL = at the end of all). The result is NULL if that is the top. There is no row if only the way down is cheap:
+-- then the filter has more than a queue and states that one index knows. At most n rows are read, mostly index entries.
 with params as not materialized (
     select $1::text as queue, $2::text[] as states, coalesce($13::int, 10000) as n, coalesce($14::int, 100) as top,
            $15::text as cursor,
@@ -459,7 +483,7 @@ from params p where p.mode is not null
 
 -- name: job
 -- params: ids
--- one job by its full id, live or finished; the payload up to a megabyte
+-- one job by its full id, live or finished; up to a megabyte of the payload
 with wanted as (
     select i::uuid as id from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1
 ), found as (
@@ -514,7 +538,7 @@ where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9
 order by number desc, ended desc limit 200
 
 -- name: nodes
--- heartbeats where a worker registered; a name that only claims is known by its leases; session_alive is NULL without
+-- heartbeats of registered workers; a node that only claims is known by its leases; session_alive is NULL without
 -- pg_monitor
 with held_leases as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
@@ -525,9 +549,11 @@ select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        case when n.lock_key is null then 'unknown'
             when n.heartbeat < now() - {schema}.setting_interval('node_dead') then 'dead'
             when n.heartbeat < now() - {schema}.setting_interval('node_late') then 'late'
+            when n.heartbeat > now() + interval '1 s' and a.pid is null and not pg_is_in_recovery() then 'dead'
+            when n.heartbeat > now() + interval '1 s' and n.state = 'up' then 'asleep'
             else n.state end as state,
        left(n.host, 255) as host, n.pid, left(n.version, 100) as version, {ms(n.started)} as started_ms,
-       {ms(n.heartbeat)} as heartbeat_ms, n.slots,
+       {ms(least(n.heartbeat, now()))} as heartbeat_ms, n.slots,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
        coalesce(left(array_to_string(n.queues[:100], ','), 1000), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
@@ -562,7 +588,8 @@ order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
 
 -- name: groups
 -- params: queue limit
--- the counts are maintained; the sample is the newest failed job of the group, in an order that only queue_failed has
+-- the counts are maintained; the sample is the newest failed job of the group, in an order that only the index
+-- queue_failed has
 select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
        {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
        coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
@@ -576,8 +603,8 @@ order by g.n desc, g.queue, g.error_key
 
 -- name: groups_by
 -- params: settings queue limit n
--- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped where there are
--- more. The node is that of the last attempt, which ended when the job failed
+-- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped if there are more.
+-- The node is that of the last attempt, which ended when the job failed
 with failed_jobs as materialized (
     select id, queue, kind, changed, error, error_key from {schema}.queue
     where state = 'failed' order by changed desc, id desc limit coalesce($4::int, 5000)
@@ -601,8 +628,8 @@ from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 -- name: fail_times
 -- params: queue limit n
 -- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour. Of the groups that
--- `groups` shows the newest n jobs in all: small groups are counted whole, what is left is shared among the others,
--- and of these since_ms says from when on
+-- `groups` shows, the newest n jobs in all: small groups are counted completely, the rest of n is shared among the
+-- others, and for these since_ms says from when on they are counted
 with shown as materialized (
     select g.*, sum(g.n) over smaller - g.n as before, count(*) over () - row_number() over smaller + 1 as sharers
     from (select f.queue, f.error_key, f.n from {schema}.failure_groups() f
@@ -629,9 +656,10 @@ cross join lateral (
 
 -- name: group
 -- params: queue error
--- one group of errors, beside what `groups` says: jobs that wait to try again with the error (of the 1000 newest that
--- are not ready); what was tried since the last one failed (of the 40 jobs of the queue that ended last, those of the
--- kinds of the 100 newest); and what was done with the group the last time: the act, and what became of 200 of its jobs
+-- one group of errors, in addition to `groups`: jobs that wait for a retry with this error (of the 1000 newest that are
+-- not ready); what was tried since the last one failed (of the 40 jobs of the queue that ended last, those whose kind
+-- is among the kinds of the 100 newest of the group); and the last act on the group, with the outcome of up to 200 of
+-- its jobs
 with newest as materialized (
     select q.kind, q.changed from {schema}.queue q
     where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
@@ -674,8 +702,8 @@ from retrying r cross join tried t left join act a on true
 -- name: group_parts
 -- params: queue error by n
 -- what the newest n jobs of a group have in common and where they differ: nodes and kinds, tries, how long the last try
--- took (of the attempt that ended when the job failed), the numbers that the group hides, each with the word before it.
--- step = how many failed in each step of time, of the 10,000 newest; since = these were cut off then
+-- took (of the attempt that ended when the job failed), and the numbers that the group hides, each with the word before
+-- it. step = how many failed in each step of time, of the 10,000 newest; since = from when on, if there are more
 with failed_jobs as materialized (
     select q.id, q.kind, q.tries, q.changed, left(q.error, 300) as error,
            coalesce(q.max_tries, (select c.max_tries from {schema}.queue_config c where c.queue = $1::text), 5)
@@ -766,8 +794,8 @@ order by at desc
 
 -- name: schedules
 -- params: schedule
--- the outcome of the last run is that of its job; history is read from the day of the run on. missed = of the kept
--- runs (100) those without a job of their own
+-- the outcome of the last run is that of its job; history is read from the day of the run on. missed = how many of the
+-- kept runs (100) have no job of their own
 select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
        case when s.paused_at is not null then 'paused' when s.error is not null then 'failed'
             else 'active' end as state,
@@ -925,6 +953,18 @@ select id, state, why, cursor, n from {schema}.push_by_hand($1::uuid, $2::text, 
 -- name: drain
 -- params: action node reason
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
+
+-- name: repair_counters
+-- params: action queue reason
+select id, state, why, cursor, n from {schema}.repair($1::uuid, 'counters', $2::text, $3::text)
+
+-- name: repair_orphans
+-- params: action queue reason
+select id, state, why, cursor, n from {schema}.repair($1::uuid, 'orphans', $2::text, $3::text)
+
+-- name: repair_partitions
+-- params: action reason
+select id, state, why, cursor, n from {schema}.repair($1::uuid, 'partitions', null, $2::text)
 
 -- name: queue_set
 -- params: action queue settings reason

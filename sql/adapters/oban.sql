@@ -5,12 +5,15 @@
 -- id-type: bigint
 -- tested-versions: 12-14
 -- min-version: 12
--- states: scheduled=scheduled ready=available retry=retryable running=executing failed=discarded blocked=suspended completed=completed cancelled=cancelled
+-- states: scheduled=scheduled ready=available retry=retryable running=executing failed=discarded blocked=suspended
+--   completed=completed cancelled=cancelled
 -- tables: oban_jobs oban_peers
--- note: Whether a queue is paused stands nowhere in the database: pausing is a signal to the nodes that run now, later ones start unpaused.
--- note: Signals reach nodes that use Oban's Postgres notifier; with another notifier (PG, Redis) they go nowhere.
--- note: A job that is taken back is not fenced: its old worker, if it lives, still completes it by its id.
--- note: Oban Pro (table oban_producers) keeps books of its own: jobs can't be taken back there. Cron lines stand in the programs only.
+-- note: The database does not record whether a queue is paused: a pause is a signal to the nodes that run now. Nodes
+--   that start later are not paused.
+-- note: Signals reach nodes that use Oban's Postgres notifier; with another notifier (PG, Redis) no node gets them.
+-- note: A job that is taken back is not fenced: if its old worker is alive, it still completes the job by its id.
+-- note: Oban Pro (table oban_producers) records running jobs in its own way: jobs can't be taken back there. Cron lines
+--   are only in the programs.
 
 -- name: detect
 select n.nspname::text as schema
@@ -25,7 +28,7 @@ order by 1
 select obj_description(format('%I.oban_jobs', {schema_lit})::regclass, 'pg_class') as version
 
 -- name: queues
--- those that have jobs, found by hops through the index
+-- queues that have jobs, found by skipping through the index
 with recursive queue_names as (
     select (select min(queue) from {schema}.oban_jobs where state = s.state) as queue, s.state
     from unnest(enum_range(null::{schema}.oban_job_state)) s (state)
@@ -36,8 +39,8 @@ with recursive queue_names as (
 select distinct queue, null::boolean as paused, null::text as info from queue_names q where queue is not null order by 1
 
 -- name: counts
--- live jobs and failed ones, by the index of (state, queue, ...); every version's states up to retryable are the live
--- ones
+-- live jobs and failed ones, by the index of (state, queue, ...); in every version the states up to retryable are the
+-- live ones
 select queue, coalesce(sum(n) filter (where state = 'scheduled'), 0)::bigint as scheduled,
        coalesce(sum(n) filter (where state = 'available'), 0)::bigint as ready,
        coalesce(sum(n) filter (where state = 'retryable'), 0)::bigint as retry,
@@ -67,12 +70,13 @@ from (select queue, state, count(*)::numeric as n, false as approx from {schema}
 group by 1
 
 -- name: jobs
--- params: queue states raw_states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed or cancelled. The order: running, ready, retry, scheduled, blocked (what is
--- next comes first), then failed and the other final ones (the latest scheduled first: that index every version has).
--- runs are the (state, queue, priority) that there are, found by hops through the index, so that no row is read which
--- is not shown. Where terms must be looked at row by row at most n rows are, and a row without an id says where to go
--- on.
+-- params: queue states raw_states kind node error words not_words ids older_than younger_than min_tries top_tries
+--   in_payload path n limit cursor
+-- Without states: jobs that are not completed or cancelled. The order: running, ready, retry, scheduled, blocked (the
+-- next first), then failed and the other final ones (the latest scheduled first: every version has that index). runs
+-- are the existing combinations of state, queue and priority, found by skipping through the index, so that only rows
+-- that are shown are read. If terms must be checked row by row, at most n rows are read, and a row without an id gives
+-- the cursor to continue from.
 with recursive params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text[] as raw, $4::text as kind, $5::text as node,
            case when $6::text like '~%' then lower(substr($6::text, 2)) end as part,
@@ -206,7 +210,7 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 
 -- name: attempts
 -- params: ids
--- the text of an error holds its trace
+-- the text of an error includes its trace
 select coalesce(case when e ->> 'attempt' ~ '^[0-9]{1,9}$' then (e ->> 'attempt')::int end, o::int) as number,
        null::text as node, null::bigint as started_ms,
        {ms(case when e ->> 'at' ~ '^\d{4}-(0[1-9]|1[0-2])-([012]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|'
@@ -220,7 +224,7 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 order by o desc limit 200
 
 -- name: nodes
--- who runs jobs, and the node that leads; nobody else says that it lives
+-- nodes that run jobs, and the node that leads; no other node shows that it is alive
 with running_rows as materialized (
     select coalesce(attempted_by[1], '') as node, count(*) as running, count(distinct attempted_by[2]) as leases,
            count(*) filter (where attempted_at < timezone('UTC', now()) - interval '1 h') as expired,
@@ -239,7 +243,7 @@ order by 1
 
 -- name: leases
 -- params: node queue limit
--- a running job is a lease of its own; where Oban's Lifeline runs it takes the job after an hour
+-- a running job is a lease of its own; if Oban's Lifeline runs, it takes the job back after an hour
 select id as lease, coalesce(attempted_by[1], '') as node, queue, 1::bigint as jobs, {ms(attempted_at)} as started_ms,
        {ms(attempted_at)} + 3600000 as lease_until_ms, id::text as job_ids, greatest(attempt - 1, 0) as tries,
        max_attempts as max_tries, case when attempt < max_attempts then '→ ready'
@@ -304,7 +308,7 @@ group by 1, 2, 3
 -- params: ids
 -- official: Oban.retry_job
 -- guard: only jobs that are neither ready nor running
--- one try more where they were used up (a CHECK holds attempt below); nodes are told as an insert would
+-- one more try if all were used (a CHECK requires attempt to be lower); nodes are notified as by an insert
 with updated as (
     update {schema}.oban_jobs set state = 'available', max_attempts = greatest(max_attempts, attempt + 1),
                                   scheduled_at = timezone('UTC', now()),
@@ -348,7 +352,7 @@ returning id::text, case state when 'available' then 'ready' else 'failed' end a
 -- params: ids
 -- official: Oban.cancel_job
 -- guard: only jobs that have not ended
--- a running one is cancelled at once, and its node is told to end it
+-- a running job is cancelled at once, and its node is asked to end it
 with chosen as materialized (
     select id, state from {schema}.oban_jobs
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -402,7 +406,7 @@ returning id::text, case state::text when 'available' then 'ready' when 'retryab
 -- params: queue
 -- official: Oban.pause_queue
 -- mode: signal
--- nothing in the database changes: the nodes that run now hear it
+-- nothing in the database changes: only the nodes that run now receive the signal
 select $1::text as id, 'paused' as state, 'the nodes that listen now are told; nothing shows whether they heard' as why
 from (select pg_notify({schema_lit} || '.oban_signal',
                        json_build_object('action', 'pause', 'queue', $1::text, 'ident', 'any')::text) as told

@@ -5,13 +5,16 @@
 -- id-type: text
 -- tested-versions: 24 26 30-31 36-37
 -- min-version: 24
--- states: scheduled=created ready=created,retry retry=retry blocked=created,retry running=active failed=failed completed=completed cancelled=cancelled
+-- states: scheduled=created ready=created,retry retry=retry blocked=created,retry running=active failed=failed
+--   completed=completed cancelled=cancelled
 -- tables: job queue version
--- note: A job's id is its queue and its uuid: "mail:0d4c…". Nodes are not known to pg-boss; no queue can be paused.
--- note: A larger priority runs sooner. Nothing knows how many jobs failed or run: large tables are read in part, or its own cached counts are shown.
--- note: From 128 MB on the list of jobs goes as their rows lie, from the end of the table: what was written last, mostly.
--- note: A failed job may have a copy in its dead letter queue: each can be run again.
--- note: Between versions its columns differ. What only newer ones have is read where it stands, and offered from that version on.
+-- note: A job's id is its queue and its uuid: "mail:0d4c…". pg-boss does not record nodes. No queue can be paused.
+-- note: A larger priority runs sooner. No index tells how many jobs have failed or run: large tables are read in part,
+--   or pg-boss' own cached counts are shown.
+-- note: If the table has more than 128 MB, jobs are listed in the order of their rows, from the end of the table:
+--   mostly those that were written last come first.
+-- note: A failed job may have a copy in its dead letter queue: both the job and its copy can be run again.
+-- note: The columns differ between versions. What only newer versions have is shown and offered from that version on.
 
 -- name: detect
 select n.nspname::text as schema
@@ -31,7 +34,7 @@ order by 1
 select version::text from {schema}.version
 
 -- name: queues
--- a name that the inner table has not is the one of the outer row: NULL, for versions without it
+-- a column that the inner table lacks is resolved as the column of the outer row: NULL, for versions without it
 select q.name as queue, false as paused,
        concat_ws(', ', 'policy ' || q.policy, q.retry_limit || ' retries', 'lease ' || q.expire_seconds || ' s',
                  'heartbeat ' || q.heartbeat_seconds || ' s', 'dead letters to ' || q.dead_letter) as info
@@ -41,8 +44,8 @@ cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_
 order by 1
 
 -- name: counts
--- No index knows what runs or failed. From 64 MB on pg-boss' own counts are shown (version 37, at most minutes old), or
--- as many pages are read at random and the rest is reckoned.
+-- No index knows which jobs run or have failed. From 64 MB on, pg-boss' own counts are shown (version 37, some minutes
+-- old at most), or as many pages are read at random and the rest is estimated.
 with sample as materialized (
     select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
@@ -97,12 +100,12 @@ where j.state in ('completed', 'cancelled') group by j.name, s.part order by 1
 
 -- name: jobs
 -- params: queue states raw_states error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first; there is no index of that. A table of 128 MB and more is listed as its rows lie, from its end, 256
--- pages at a time until there are enough, 2 n pages at most: what was written last is mostly there, and nothing is left
--- out. It is ordered all the same where an index leaves at most 20000 rows (a queue's, those that wait), and before
--- server 14, which can't read from a page on. Where texts must be looked at, n jobs are read. A row without an id and
--- with its cursor says where to go on. "s.by_place" stands there as it does, not as a subquery: that would start
--- parallel workers for each 256 pages.
+-- Newest first; there is no index for that. A table of 128 MB and more is listed in the order of its rows, from its
+-- end, 256 pages at a time until there are enough, 2 n pages at most: the newest rows are mostly there, and no row is
+-- left out. It is sorted in spite of its size if an index leaves at most 20000 rows (those of a queue, or those that
+-- wait), and before server 14, which can't start to read at a page. If texts must be searched, n jobs are read. A row
+-- without an id gives the cursor to continue from. "s.by_place" is written there directly and not as a subquery: a
+-- subquery would start parallel workers for each 256 pages.
 with sample as materialized (
     select case when $14::text is not null then k.at is not null
                 when $11::text[] is not null or t.size < 16384 * 8192.0
@@ -164,7 +167,7 @@ with sample as materialized (
         where ($1::text is null or j.name = $1::text)
           and ($3::{schema}.job_state[] is null or j.state = any($3::{schema}.job_state[]))
           and ($2::text[] is null or z.state = any($2::text[]))
-          -- as the index of what waits has it
+          -- in the order of the index of waiting jobs
           and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked)
           and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
           and ($7::interval is null or j.created_on < now() - $7::interval)
@@ -280,8 +283,8 @@ where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::tex
 
 -- name: groups
 -- params: queue limit
--- No index knows what failed: of a table of more than 1 GB as many pages are read at random, and there are more than it
--- says.
+-- No index knows which jobs failed: of a table of more than 1 GB as many pages are read at random, so there are more
+-- failed jobs than the count says.
 with sample_rows as materialized (
     select least(1, 131072 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
     from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
@@ -315,7 +318,7 @@ order by 1
 -- name: requeue
 -- params: ids
 -- official: retry (failed), resume (cancelled), update with startAfter (scheduled, retry)
--- guard: only jobs that neither run nor are completed nor are ready already
+-- guard: only jobs that do not run and are neither completed nor ready already
 with chosen as (
     select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
     where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
@@ -347,7 +350,7 @@ from updated u where (select count(*) from woken) >= 0
 -- official: no (what its own restore() does)
 -- guard: only running jobs
 -- requires: version >= 30
--- confirm: a worker that still lives goes on with the job, so it may run twice; what it answers then is dropped
+-- confirm: a worker that is still alive goes on with the job, so it may run twice; its answer is then dropped
 update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
@@ -377,7 +380,7 @@ returning j.name || ':' || j.id as id, 'extended' as state
 -- params: ids
 -- official: cancel
 -- guard: only jobs that have not ended
--- confirm: a worker goes on with a running job until it ends; what it answers then is dropped
+-- confirm: a worker goes on with a running job until it ends; its answer is then dropped
 update {schema}.job j set state = 'cancelled', completed_on = now()
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
@@ -481,7 +484,7 @@ group by k.state order by k.state
 -- name: cron_remove
 -- params: schedule
 -- official: unschedule
--- confirm: pg-boss can't switch a schedule off; it is removed until the application says it anew
+-- confirm: pg-boss can't switch a schedule off; it is removed until the application sets it again
 with deleted as (
     delete from {schema}.schedule s
     where s.ctid in (select k.at from (select '' as key) d

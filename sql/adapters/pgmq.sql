@@ -7,13 +7,15 @@
 -- tested-versions: 1.5
 -- min-version: 1.5
 -- tables: meta
--- note: A queue is a table of its own; ids are QUEUE:NUMBER. A message that waits for its time after it was read counts as running: a retry
--- note: that was put off looks the same. There are no workers, errors or failed messages to be seen; completed ones are those in the archive.
--- note: What is made visible while a reader still works on it is delivered twice, and the first reader's delete takes both.
+-- note: A queue is a table of its own; ids are QUEUE:NUMBER. A message that waits for its time after it was read counts
+--   as running: a retry that was put off looks the same. There are no workers, errors or failed messages to be seen;
+--   completed ones are those in the archive.
+-- note: If a message becomes visible while a reader still works on it, it is delivered twice, and the first delete
+--   removes it for both readers.
 -- note: Needs a server with XML support.
 -- lacks: purge: pgmq has no call for it: delete rows of a_QUEUE by archived_at
--- lacks: cancel: nobody asks whether a message is wanted: archive it (discard)
--- lacks: priority: messages come by their time: reschedule them
+-- lacks: cancel: no reader asks whether its message is still wanted: archive it (discard)
+-- lacks: priority: messages are read in the order of their times: reschedule them
 -- lacks: pause: its readers are stopped in their own programs
 -- lacks: release_where: pgmq does not know its readers: requeue running messages
 
@@ -71,9 +73,10 @@ left join lateral xmltable('/table/row' passing query_to_xml(format('select coun
 
 -- name: jobs
 -- params: queue states words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not archived. By the time when a message is, or was, to be seen; archived ones newest first.
--- Of each queue as many messages are read as are shown, or n where terms must be looked at one by one; a row without an
--- id says where to go on. Only numbers come through the XML, so no text of a message can break it.
+-- Without states: messages that are not archived. In the order of the time when a message becomes (or became) visible;
+-- archived ones newest first. Of each queue as many messages are read as are shown, or n if terms must be checked one
+-- by one; a row without an id gives the cursor to continue from. Only numbers come through the XML, so no text of a
+-- message can break it.
 with params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text[] as words, $4::text[] as not_words, $5::text[] as ids,
            $6::interval as older, $7::interval as younger, $8::int as min_tries, $9::int as top_tries,
@@ -180,7 +183,7 @@ from (
 
 -- name: job
 -- params: ids
--- the text comes as hexadecimal digits through the XML
+-- the text passes through the XML as hexadecimal digits
 with wanted as materialized (
     select m.queue_name::text as queue, substring(i.id from ':([0-9]{1,18})$') as msg
     from (select id from unnest($1::text[]) id limit 1) i
@@ -228,7 +231,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 -- params: ids
 -- official: set_vt(queue, id, 0)
 -- guard: only messages that are in a queue
--- confirm: If its reader still lives, the message is delivered twice, and the first delete takes both.
+-- confirm: If its reader still lives, the message is delivered twice, and the first delete removes it for both readers.
 select m.queue_name || ':' || r.msg_id as id, 'ready' as state
 from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
@@ -238,7 +241,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
 -- params: ids by
 -- official: set_vt(queue, id, seconds), of those that a reader has and with less time than that
 -- guard: only messages that are running; never shortened
--- What a message has is read through the XML, as numbers; an id that no queue has is none.
+-- The present state of a message is read through the XML, as numbers; an id that no queue has gives no row.
 select m.queue_name || ':' || r.msg_id as id, 'extended' as state
 from (select distinct id from unnest($1::text[]) id where $2::interval > interval '0') i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
@@ -257,7 +260,8 @@ where to_regclass(q.rel) is not null
 -- params: ids at
 -- official: set_vt(queue, id, seconds)
 -- guard: only messages that are in a queue
--- confirm: A message that a reader has now is delivered again at that time, and the first delete takes both.
+-- confirm: A message that a reader has now is delivered again at that time, and the first delete removes it for both
+--   readers.
 select m.queue_name || ':' || r.msg_id as id,
        case when r.vt <= clock_timestamp() then 'ready' when r.read_ct = 0 then 'scheduled' else 'running' end as state
 from (select distinct id from unnest($1::text[]) id where $2::timestamptz is not null) i

@@ -7,8 +7,9 @@
 -- tested-versions: 3.5
 -- min-version: 3.2
 -- tables: queue consumer subscription tick retry_queue
--- note: Events are handed out in batches between ticks and have no state of their own: what waits (ready) and runs are numbers of events,
--- note: of the consumer that lags most, reckoned from ticks. Nodes are consumers. Only events that wait for a retry are jobs here: "subscription/event".
+-- note: Events are handed out in batches between ticks and have no state of their own. Ready and running are numbers of
+--   events, computed from ticks for the consumer that lags most. Nodes are consumers. Only events that wait for a retry
+--   are jobs here: "subscription/event".
 -- note: A paused queue has no new ticks: events that come in wait, batches already cut are handed out.
 -- note: Retried events go back into their queue when pgq.maint_retry_events() runs (pgqd calls it every two minutes).
 
@@ -24,7 +25,7 @@ where n.nspname = 'pgq'
                 and a.attname = 'sub_last_tick')
 
 -- name: version
--- loaded as a script it knows no number: the newest function says it
+-- if PgQ was loaded as a script, it has no version number: its newest function shows the version
 select coalesce((select extversion from pg_extension where extname = 'pgq'),
                 case when to_regprocedure(format('%I.jsontriga()', {schema_lit}::text)) is not null then '3.5'
                      else '3.2' end) as version
@@ -42,7 +43,7 @@ left join lateral (select tick_time from {schema}.tick t where t.tick_queue = q.
 order by 1
 
 -- name: counts
--- what came behind the last tick is read from the sequence; ev_retry_after has an index
+-- the number of events after the last tick comes from the sequence; ev_retry_after has an index
 with retrying as (
     select ev_queue, count(*) filter (where ev_retry_after > now()) as waits, count(*) as n from {schema}.retry_queue
     group by ev_queue
@@ -117,7 +118,7 @@ where (e.ev_owner, e.ev_id) in (select split_part(i, '/', 1)::int, split_part(i,
                                 from unnest($1::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$' limit 1)
 
 -- name: nodes
--- a consumer is one name for all its queues; nothing tells whether it lives but when it asked last
+-- a consumer is one name for all its queues; only the time of its last request shows whether it is alive
 select c.co_name as node, 'unknown' as state, null::text as host, null::int as pid, null::bigint as started_ms,
        {ms(max(s.sub_active))} as heartbeat_ms,
        coalesce(sum(nt.tick_event_seq - lt.tick_event_seq), 0)::bigint as running, count(s.sub_batch) as leases,

@@ -4,13 +4,15 @@
 -- schema: queues
 -- id-type: uuid
 -- tables: queue queue_history work_queue queue_config schedules
--- note: What ended is in queue_history, failed jobs too; requeue moves a failed one back, without a retry policy of its own, which the
--- note: history does not keep. A month without a partition of queue_history makes every completion there fail.
--- note: Row security shows a login the rows of its tenant only, none without one: use the owner or a member of queue_worker.
--- note: A node ends a job by its id alone.
+-- note: What ended is in queue_history, failed jobs too; requeue moves a failed one back, without a retry policy of its
+--   own, which the history does not keep. If queue_history has no partition for a month, every completion in that month
+--   fails.
+-- note: Row security shows a login the rows of its tenant only, none without one: use the owner or a member of
+--   queue_worker.
+-- note: A node ends a job by its id alone, even if another node holds the job by then.
 -- lacks: redrive: no dead letters here: failed jobs are in the history, requeue them
 -- lacks: pause: no worker reads queue_config.paused: stop the queue's workers
--- lacks: cancel: no node asks whether its job is wanted: delete those that wait
+-- lacks: cancel: no node asks whether its job is still wanted: delete jobs that wait
 
 -- name: detect
 select n.nspname::text as schema
@@ -53,7 +55,8 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
 order by 1
 
 -- name: queues
--- of all tenants together: what is configured, what the statistics know, what waits for a node; counts bring the others
+-- queues of all tenants: those with settings, those in the statistics, those with jobs for a node; section counts finds
+-- the others
 select queue, null::boolean as paused,
        case when bool_or(paused) then 'paused in queue_config, which no worker reads'
             else 'the scheduler decides' end as info
@@ -66,8 +69,8 @@ from (select queue::text as queue, paused from {schema}.queue_config
 group by queue
 
 -- name: counts
--- queue holds live jobs only: of its first 100000 rows, approx where there are more. Failed ones by the index of each
--- tenant in the history, of the newest 10000 of each
+-- queue holds live jobs only: its first 100000 rows are counted, approx if there are more. Failed jobs by the index of
+-- each tenant in the history, of the newest 10000 of each
 with recursive tenants (tenant_id) as (
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
@@ -111,9 +114,9 @@ group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
--- live jobs by their ids, newest first; then what is in the history, the newest end first, by the index of each tenant.
--- Kind, error and words are looked for in the newest n of the rows that all else leaves: a row without an id says where
--- to go on
+-- live jobs by their ids, newest first; then the jobs in the history, latest end first, by the index of each tenant.
+-- Kind, error and words are looked for in the newest n of the rows that fit all other terms: a row without an id gives
+-- the cursor to continue from
 with recursive tenants (tenant_id) as (
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
@@ -198,18 +201,7 @@ with recursive tenants (tenant_id) as (
     select x.*, row_number() over (order by arm, case when arm = 1 then id end desc, at desc, id desc) as nr
     from (select * from live union all select * from ended) x
     order by nr
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
+-- part: jobs_matching
     order by nr limit coalesce($13::int, 100)
 )
 select id::text, queue, kind, state, null::int as priority, tries, max_tries, created_ms, run_after_ms, changed_ms,
@@ -270,7 +262,7 @@ select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.m
        j.payload_type, octet_length(j.payload)::bigint as payload_size,
        encode(substr(j.result, 1, 65536), 'escape') as result, j.raw_state
 from found j
--- what is valid UTF-8 is shown as text
+-- valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(j.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
                                      and encode(j.payload,
                                                 'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|'
@@ -280,7 +272,7 @@ cross join lateral (select case when octet_length(j.payload) <= 65536 and curren
 
 -- name: attempts
 -- params: ids
--- only the last is kept
+-- only the last error is kept
 select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)} as started_ms,
        case when w.lock_key is null then {ms(q.updated::timestamptz)} end as ended_ms,
        case when w.lock_key is null then 'failed' else 'running' end as outcome, coalesce(q.error, '')::text as error
@@ -296,7 +288,7 @@ where h.id = any(array(select i::uuid from unnest($1::text[]) i
                        where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: nodes
--- a node is known by what it holds; it never says that it lives
+-- a node is known by the jobs it holds; it has no heartbeat
 select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
        count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
        {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
@@ -356,7 +348,8 @@ order by 1
 -- name: requeue
 -- params: ids reset
 -- official: no (the history is never read again there)
--- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue, and no live job of the queue has the key
+-- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue, and no live job of the
+--   queue has the key
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i
@@ -364,7 +357,7 @@ with seen as materialized (
       and (q.state = 'RUNNING' or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 ), now_due as (
     update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1,
@@ -441,7 +434,7 @@ with seen as materialized (
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
 update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1, updated = now()
@@ -464,7 +457,7 @@ with free as materialized (
                            where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 ), live as (
     delete from {schema}.queue t using pick where t.id = pick.id returning t.id

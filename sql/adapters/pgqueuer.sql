@@ -5,11 +5,14 @@
 -- prefix: yes
 -- id-type: bigint
 -- tested-versions: 1.3
--- states: ready=queued scheduled=queued retry=queued running=picked failed=failed,exception completed=successful cancelled=canceled,deleted
+-- states: ready=queued scheduled=queued retry=queued running=picked failed=failed,exception completed=successful
+--   cancelled=canceled,deleted
 -- tables: pgqueuer pgqueuer_log pgqueuer_statistics pgqueuer_schedules
--- note: Finished jobs stand in the log only, without payload: one that ended with an exception and was not held as failed can't be requeued.
--- note: A queue is an entrypoint. No queue can be paused. What changes here is also written to the log, as the library does.
--- note: A worker that was only slow completes its job by the job's number: a rescued job may then end twice.
+-- note: Finished jobs are only in the log, without payload: a job that ended with an exception and was not held as
+--   failed can't be requeued.
+-- note: A queue is an entrypoint. No queue can be paused. What changes here is also written to the log, as the library
+--   does.
+-- note: A worker that was only slow completes its job by the job's number: so a rescued job may end twice.
 
 -- name: detect
 -- the tables may have a prefix, one installation each; a slash ends the schema's name
@@ -25,7 +28,7 @@ where exists (select from pg_attribute a
 order by 1
 
 -- name: version
--- no table says it; a column that 1.3 has not does
+-- no table has the version; a column that 1.3 lacks shows it
 select case when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
                          join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
                          where n.nspname = {schema_lit} and c.relname = {prefix_lit} || 'pgqueuer'
@@ -43,7 +46,7 @@ from (select distinct entrypoint as queue from {schema}.{prefix}pgqueuer
 order by 1 limit 10000
 
 -- name: counts
--- among the failed: what is held, and what ended with an exception, 10,000 of these at most
+-- as failed: jobs that are held, and jobs that ended with an exception, 10,000 of these at most
 with gone as materialized (
     select entrypoint, job_id from {schema}.{prefix}pgqueuer_log where status = 'exception' limit 10000
 ), counted as (
@@ -73,9 +76,9 @@ from {schema}.{prefix}pgqueuer_log where status in ('successful', 'canceled', 'd
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- First what the queue holds, newest first (cursor q...), then, where final states or ids are asked for, what only the
--- log knows (l...). With terms that must be looked at row by row n rows are read: a last row without an id tells where
--- to go on.
+-- First the jobs of the queue, newest first (cursor q...); then, if final states or ids are asked for, the jobs that
+-- only the log has (l...). If terms must be checked row by row, n rows are read; a row without an id gives the cursor
+-- to continue from.
 with params as not materialized (
     select case when num_nonnulls($4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int,
                                   $11::int) > 0
@@ -299,7 +302,8 @@ order by 1 limit 10000
 -- name: requeue
 -- params: ids
 -- official: Queries.requeue_jobs (attempts start over)
--- guard: only jobs that are held as failed; one that ended with an exception is gone from the queue, its payload with it
+-- guard: only jobs that are held as failed; a job that ended with an exception is not in the queue any more, and its
+--   payload is lost
 with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = 0, queue_manager_id = null
@@ -384,8 +388,9 @@ returning q.id::text, 'extended' as state
 
 -- name: cancel
 -- params: ids
--- official: Queries.mark_job_as_cancelled: the job is removed and logged; a running one hears of it and stops when its code looks
--- guard: only jobs that stand in the queue
+-- official: Queries.mark_job_as_cancelled: the job is removed and logged; a running one gets a message and stops
+--   when its code asks for it
+-- guard: only jobs that are in the queue
 -- confirm: The job is removed with its payload, also one that runs or has failed.
 -- mode: signal
 with del as (

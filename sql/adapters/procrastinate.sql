@@ -5,12 +5,14 @@
 -- id-type: bigint
 -- tested-versions: 3.2-3.4
 -- min-version: 3.2
--- states: ready=todo scheduled=todo retry=todo running=doing failed=failed completed=succeeded cancelled=cancelled,aborting,aborted
+-- states: ready=todo scheduled=todo retry=todo running=doing failed=failed completed=succeeded
+--   cancelled=cancelled,aborting,aborted
 -- search-path: {schema}
 -- tables: procrastinate_jobs procrastinate_events procrastinate_workers procrastinate_periodic_defers
 -- note: No error texts are stored, and no queue can be paused. Times come from the events table.
--- note: Failed and finished jobs have no index: they are looked for among the newest jobs; a count of failed ones covers 10,000 jobs.
--- note: A worker that was only slow finishes its job by the job's number: a rescued job may then end twice.
+-- note: Failed and finished jobs have no index: they are looked for among the newest jobs; a count of failed ones
+--   covers 10,000 jobs.
+-- note: A worker that was only slow finishes its job by the job's number: so a rescued job may end twice.
 
 -- name: detect
 select n.nspname::text as schema
@@ -24,7 +26,7 @@ where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
 order by 1
 
 -- name: version
--- no table says it: the functions do, and what this file has never seen
+-- no table has the version; it is known from the functions. Functions that this file does not know mean a newer version
 select case when new then '3.5' when fn @> '{procrastinate_retry_job_v2}' then '3.4'
             when fn @> '{procrastinate_defer_jobs_v1}' then '3.2' else '3.0' end as version
 from (select array(select p.proname::text from pg_proc p
@@ -39,7 +41,7 @@ from (select array(select p.proname::text from pg_proc p
       from pg_namespace n where n.nspname = {schema_lit}) x
 
 -- name: queues
--- from one queue to the next along the index
+-- the queues, found by skipping through the index
 with recursive queue_names (queue) as (
     (select queue_name from {schema}.procrastinate_jobs order by queue_name limit 1)
     union all
@@ -80,8 +82,8 @@ from {schema}.procrastinate_jobs where status not in ('todo', 'doing', 'failed')
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first. What waits or runs has an index; the rest is looked for among n jobs at a time: a last row without an
--- id tells where to go on.
+-- Newest first. Waiting and running jobs have an index; the others are looked for among n jobs at a time: a row without
+-- an id gives the cursor to continue from.
 with looked_at as materialized (
     select j.*, row_number() over (order by j.id desc) as o
     from {schema}.procrastinate_jobs j
@@ -174,7 +176,7 @@ where j.id = any(array(select i::bigint from unnest($1::text[]) i
 
 -- name: attempts
 -- params: ids
--- from one start to what came next
+-- from one start to the event that follows it
 select number::int, null::text as node, {ms(at)} as started_ms, {ms(ended)} as ended_ms,
        case outcome when 'deferred_for_retry' then 'retry' when 'succeeded' then 'completed' when 'started' then 'lost'
             else outcome end as outcome,
@@ -189,7 +191,7 @@ from (select type, at, lead(type::text) over (order by id) as outcome, lead(at) 
 where type = 'started' order by number desc limit 200
 
 -- name: nodes
--- a worker says every 10 s that it lives; "(none)" holds the jobs of workers that were pruned
+-- a worker writes a heartbeat every 10 s; "(none)" holds the jobs of workers that were pruned
 select coalesce(k.id::text, '(none)') as node,
        case when k.id is null or k.last_heartbeat <= now() - interval '30 s' then 'dead'
             when k.last_heartbeat <= now() - interval '20 s' then 'late' else 'up' end as state,
@@ -215,7 +217,7 @@ order by k.last_heartbeat nulls first, j.id limit coalesce($3::int, 200)
 
 -- name: schedules
 -- params: schedule
--- what was deferred last; the cron lines stand in the application
+-- the last job of each periodic task; the cron lines are in the application
 select d.name, ''::text as cron, ''::text as tz, j.queue_name::text as queue, d.task_name::text as kind,
        'active' as state,
        case when abs(d.defer_timestamp::numeric) < 1e13 then d.defer_timestamp * 1000 end as last_run_ms,
@@ -234,7 +236,8 @@ order by 1 limit 10000
 -- name: requeue
 -- params: ids
 -- official: retry_job_by_id (procrastinate_retry_job_v2, at once)
--- guard: only failed jobs, and not where an abort was asked for; a running one whose worker is gone: rescue; one that waits: reschedule
+-- guard: only failed jobs, and only if no abort was asked for. If a running job's worker is gone: rescue. If the job
+--   waits: reschedule
 -- requires: version >= 3.4
 with chosen as materialized (
     select j.id from {schema}.procrastinate_jobs j
@@ -258,7 +261,8 @@ with seen as materialized (
       and not exists (select from {schema}.procrastinate_workers k
                       where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
 ), chosen as materialized (
-    -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
+    -- locked rows are not waited for, and the worker must be the one that was judged: another worker that took the job
+    -- may live
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
     where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
     order by j.id for update of j skip locked
@@ -277,7 +281,8 @@ with seen as materialized (
       and not exists (select from {schema}.procrastinate_workers k
                       where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
 ), chosen as materialized (
-    -- nothing is waited for, and the worker is the one that was judged: who took the job meanwhile may live
+    -- locked rows are not waited for, and the worker must be the one that was judged: another worker that took the job
+    -- may live
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
     where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
     order by j.id for update of j skip locked
@@ -288,7 +293,7 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 -- name: cancel
 -- params: ids
 -- official: cancel_job_by_id (procrastinate_cancel_job_v1), abort=True for a running job
--- guard: only jobs that wait or run; a running one is asked to abort, once, and stops when its task looks
+-- guard: only jobs that wait or run; a running one is asked to abort, once, and stops when its task asks for that
 -- mode: signal
 with chosen as materialized (
     select j.id, j.status = 'doing' as runs from {schema}.procrastinate_jobs j

@@ -6,9 +6,11 @@
 -- tested-versions: 5-7
 -- min-version: 5
 -- tables: que_jobs que_lockers
--- note: A job runs as long as its worker's session holds an advisory lock on the job's number; no lock here is taken away from
--- note: a session. To free what a worker holds, end its session (terminate): everything that session holds goes with it.
--- note: Expired jobs are shown as failed. They and finished ones have no index: a count of failed ones covers the newest 10,000 jobs.
+-- note: A job runs as long as its worker's session holds an advisory lock on the job's number; no lock here is taken
+--   away from a session. To free what a worker holds, end its session (terminate): everything that session holds goes
+--   with it.
+-- note: Expired jobs are shown as failed. They and finished ones have no index: a count of failed ones covers the
+--   newest 10,000 jobs.
 
 -- name: detect
 select n.nspname::text as schema
@@ -22,7 +24,7 @@ where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
 order by 1
 
 -- name: version
--- the comment of the table counts the migrations
+-- the comment of the table holds the number of the last migration
 select substring(obj_description(c.oid, 'pg_class') from '^[0-9]{1,6}$') as version
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = {schema_lit} and c.relname = 'que_jobs'
@@ -65,8 +67,8 @@ select queue, count(*) as completed from {schema}.que_jobs where finished_at is 
 
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
--- Newest first, by number: when a job was pushed is not kept (its age is that of run_at). What is live has an index;
--- the rest is looked for among n jobs at a time: a last row without an id tells where to go on.
+-- Newest first, by number: the time of the push is not kept (the age is that of run_at). Live jobs have an index; the
+-- others are looked for among n jobs at a time: a row without an id gives the cursor to continue from.
 with held as materialized (
     select (l.classid::bigint << 32) | l.objid::bigint as id, min(l.pid) as pid
     from pg_locks l
@@ -163,7 +165,7 @@ where error_count > 0 and last_error_message is not null and id = any(array(sele
             limit 1))
 
 -- name: nodes
--- a worker process is the database session that holds the locks of its jobs: as long as it lives, they run
+-- a worker process is the database session that holds the locks of its jobs: the jobs run as long as that session lives
 select k.pid::text as node, case when a.pid is null then 'dead' else 'up' end as state, k.ruby_hostname as host,
        k.ruby_pid as pid, {ms(a.backend_start)} as started_ms, null::bigint as heartbeat_ms, k.worker_count as slots,
        coalesce(h.n, 0) as running, coalesce(h.n, 0) as leases, array_to_string(k.queues, ',') as queues,
@@ -209,7 +211,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 -- name: requeue
 -- params: ids
 -- official: que-web's reschedule to now: run_at, expired_at NULL, under the job's lock; errors stay counted
--- guard: only expired jobs and such that wait for their time, and no worker holds the job's lock
+-- guard: only jobs that have expired or wait for their time and whose lock no worker holds
 with chosen as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and (j.expired_at is not null or j.run_at > now())
@@ -294,7 +296,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_coun
 -- name: release_where
 -- params: node
 -- official: Que's clean-up of lockers: the entry of a session that is gone is removed; its jobs are free already
--- guard: only where the worker's session is gone; to free what a living one holds: terminate
+-- guard: only if the worker's session is gone; to free what a living session holds: terminate
 delete from {schema}.que_lockers k
 where k.pid::text = $1::text and not exists (select from pg_stat_activity a where a.pid = k.pid)
 returning k.pid::text as id, 'removed' as state
@@ -303,7 +305,8 @@ returning k.pid::text as id, 'removed' as state
 -- params: node
 -- official: no (pg_terminate_backend of the worker's session)
 -- guard: only a registered worker whose session, in this database, holds the lock of a job
--- confirm: ends the worker's database session; its jobs are free at once and may still be running there: they can run twice
+-- confirm: ends the worker's database session; its jobs are free at once and may still be running there: they can run
+--   twice
 -- mode: signal
 -- requires: pg_signal_backend
 -- dry: no

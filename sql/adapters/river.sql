@@ -5,11 +5,13 @@
 -- id-type: bigint
 -- tested-versions: 6-7
 -- min-version: 6
--- states: scheduled=scheduled ready=available retry=retryable running=running failed=discarded blocked=pending completed=completed cancelled=cancelled
+-- states: scheduled=scheduled ready=available retry=retryable running=running failed=discarded blocked=pending
+--   completed=completed cancelled=cancelled
 -- tables: river_job river_queue river_leader river_migration
--- note: River has no heartbeat: a running job counts as stale an hour after its attempt began, when River's own rescuer takes it.
--- note: Schedules (periodic jobs) stand in the programs only. A queue's row vanishes a day after its last client.
--- note: A worker whose job was taken back can't finish it any more, unless the same job runs again by then.
+-- note: River has no heartbeat: a running job counts as stale an hour after its attempt began, when River's own rescuer
+--   takes it.
+-- note: Schedules (periodic jobs) are only in the programs. A queue's row vanishes a day after its last client.
+-- note: A worker whose job was taken back can't finish it any more, unless the job runs again at that time.
 
 -- name: detect
 select n.nspname::text as schema
@@ -61,11 +63,12 @@ from (select queue, state, count(*)::numeric as n, false as approx from {schema}
 group by 1
 
 -- name: jobs
--- params: queue states raw_states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed or cancelled. The order: running, ready, retry, scheduled, blocked (what is
--- next comes first), then failed and the other final ones (newest first). runs are the (state, queue, priority) that
--- there are, found by hops through the index, so that no row is read which is not shown. Where terms must be looked at
--- row by row at most n rows are, and a row without an id says where to go on.
+-- params: queue states raw_states kind node error words not_words ids older_than younger_than min_tries top_tries
+--   in_payload path n limit cursor
+-- Without states: jobs that are not completed or cancelled. The order: running, ready, retry, scheduled, blocked (the
+-- next first), then failed and the other final ones (newest first). runs are the existing combinations of state, queue
+-- and priority, found by skipping through the index, so that only rows that are shown are read. If terms must be
+-- checked row by row, at most n rows are read, and a row without an id gives the cursor to continue from.
 with recursive params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text[] as raw, $4::text as kind, $5::text as node,
            case when $6::text like '~%' then lower(substr($6::text, 2)) end as part,
@@ -225,7 +228,8 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 order by o desc limit 200
 
 -- name: nodes
--- who runs jobs, and the client that leads (elected for seconds at a time); nobody else says that it lives
+-- nodes that run jobs, and the client that leads (elected for seconds at a time); no other client shows that it is
+-- alive
 with running_rows as materialized (
     select coalesce(attempted_by[array_upper(attempted_by, 1)], '') as node, count(*) as running,
            count(*) filter (where attempted_at < now() - interval '1 h') as expired,
@@ -311,7 +315,7 @@ group by 1, 2, 3
 -- params: ids
 -- official: JobRetry
 -- guard: only jobs that do not run and are not ready and due
--- one try more where they were used up; finalized_at must go with the state (a CHECK)
+-- one more try if all were used; finalized_at must change with the state (a CHECK)
 update {schema}.river_job set state = 'available', scheduled_at = now(), finalized_at = null,
        max_attempts = case when attempt >= max_attempts then attempt + 1 else max_attempts end
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -364,7 +368,7 @@ returning id::text, case state when 'retryable' then 'retry' when 'discarded' th
 -- official: JobCancel
 -- guard: only jobs that have not ended
 -- mode: signal
--- a running job stays so: its client hears it on the control channel and ends the job
+-- a running job stays running: its client receives the request on the control channel and ends the job
 with chosen as materialized (
     select id, queue, state from {schema}.river_job
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
@@ -419,7 +423,7 @@ returning id::text, case state when 'available' then 'ready' when 'retryable' th
 -- params: queue
 -- official: QueuePause
 -- guard: only a queue that River knows and that is not paused
--- running jobs go on; clients hear it on the control channel
+-- running jobs go on; clients receive the pause on the control channel
 with updated as (
     update {schema}.river_queue set paused_at = now(), updated_at = now() where name = $1::text and paused_at is null
     returning name

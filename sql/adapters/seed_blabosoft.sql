@@ -5,8 +5,8 @@
 -- id-type: uuid
 -- timezone: UTC
 -- tables: simple_queue
--- note: An item is popped once. There is no lease: nothing gives it back when its worker ends. Stale = popped over an hour
--- note: ago, which is a guess. A worker may keep its item's row locked while it works; such items are left alone.
+-- note: An item is popped once. There is no lease: nothing gives it back when its worker ends. Stale = popped over an
+--   hour ago, which is a guess. A worker may keep its item's row locked while it works; such items are left alone.
 -- note: Finished items are deleted; times are UTC without a zone, as the article writes them.
 
 -- name: detect
@@ -25,7 +25,8 @@ order by 1
 select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue; who pops decides' as info
 
 -- name: counts
--- no index finds what was popped: of the first 100000 rows; more are estimated. The oldest by the index of the pop
+-- no index finds popped items: the first 100000 rows are counted, more are estimated. The oldest item is read from the
+-- index that a pop uses
 with sums as (
     select count(*) as n, count(*) filter (where started is null) as ready,
            count(*) filter (where started is not null and not failed) as running,
@@ -47,8 +48,8 @@ from sums s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves. A row without an id says where to go on
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, 'simple_queue' as queue, '' as kind,
            case when t.processing_started_at is null then 'ready' when t.errors is null then 'running'
@@ -77,30 +78,7 @@ with looked_at as materialized (
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
-    order by key desc limit coalesce($13::int, 100)
-)
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from matching f
-      union all
-      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from matching) < coalesce($13::int, 100)
-                and (select count(*) from looked_at) = coalesce($12::int, 10000)
-       order by w.key limit 1)) x
-order by part, key desc
+-- part: jobs_found
 
 -- name: job
 -- params: ids
@@ -151,7 +129,7 @@ from failed_jobs f group by error_key order by count(*) desc, error_key limit co
 -- params: ids
 -- official: no (the article leaves it open)
 -- guard: only failed jobs whose row no worker has locked
--- confirm: The text of the error goes, or the item would look failed again as soon as it is popped.
+-- confirm: The text of the error is removed, because with it the item would look failed again as soon as it is popped.
 with pick as (
     select id from {schema}.simple_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i

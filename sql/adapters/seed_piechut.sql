@@ -4,9 +4,10 @@
 -- schema: queues
 -- id-type: uuid
 -- tables: queue work_queue
--- note: A scheduler moves due jobs into work_queue; a node that takes one there writes its name and a time limit (lock_key,
--- note: lock_timeout), after which another may take it. A job that is RUNNING and not in work_queue is an orphan that nobody will
--- note: take again: it is shown as blocked, and requeue puts it back. A node ends a job by its id alone, whoever holds it by then.
+-- note: A scheduler moves due jobs into work_queue; a node that takes one there writes its name and a time limit
+--   (lock_key, lock_timeout), after which another may take it. A job that is RUNNING and not in work_queue is an orphan
+--   that nobody will take again: it is shown as blocked, and requeue puts it back. A node ends a job by its id alone,
+--   even if another node holds the job by then.
 -- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
 
 -- name: detect
@@ -33,7 +34,8 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
 order by 1
 
 -- name: queues
--- no index has the queue: what the statistics know, what waits for a node and what is newest; counts bring the others
+-- no index has the queue: the names come from the statistics, from the jobs in work_queue, and from the newest jobs;
+-- section counts finds the others
 select distinct queue, null::boolean as paused, 'the scheduler decides' as info
 from (select unnest(most_common_vals::text::text[]) as queue from pg_catalog.pg_stats
       where schemaname = {schema_lit} and tablename = 'queue' and attname = 'queue'
@@ -66,8 +68,8 @@ from {schema}.queue where state in ('COMPLETED', 'CANCELLED') group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves. A row without an id says where to go on
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, t.queue::text as queue, '' as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
@@ -107,30 +109,7 @@ with looked_at as materialized (
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
-    order by key desc limit coalesce($13::int, 100)
-)
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from matching f
-      union all
-      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from matching) < coalesce($13::int, 100)
-                and (select count(*) from looked_at) = coalesce($12::int, 10000)
-       order by w.key limit 1)) x
-order by part, key desc
+-- part: jobs_found
 
 -- name: job
 -- params: ids
@@ -151,7 +130,7 @@ select t.id::text as id, t.queue::text as queue, '' as kind,
        case when t.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
        t.payload_type::text as payload_type, octet_length(t.payload)::bigint as payload_size, t.state::text as raw_state
 from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
--- what is valid UTF-8 is shown as text
+-- valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(t.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
                                      and encode(t.payload,
                                                 'hex') ~ '^([1-7].|0[1-9a-f]|c[2-9a-f][89ab].|d.[89ab].|'
@@ -162,7 +141,7 @@ where t.id = any(array(select i::uuid from unnest($1::text[]) i
                        where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: nodes
--- a node is known by what it holds; it never says that it lives
+-- a node is known by the jobs it holds; it has no heartbeat
 select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
        count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
        {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
@@ -192,7 +171,7 @@ with seen as materialized (
       and (q.state in ('FAILED', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
 update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1 from pick
@@ -248,7 +227,7 @@ with seen as materialized (
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
 update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1 from pick
@@ -271,7 +250,7 @@ with free as materialized (
                            where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
-    -- the state as it was seen, lest the scheduler handed it out in between
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
 delete from {schema}.queue t using pick where t.id = pick.id

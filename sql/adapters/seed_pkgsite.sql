@@ -4,8 +4,10 @@
 -- schema: public
 -- id-type: bigint
 -- tables: queue_tasks
--- note: A task is deleted when its worker ends, whatever came out: nothing is failed or finished here, and nothing tells who works.
--- note: Five minutes after its start another worker may take a task; that limit stands in the workers, not in the table.
+-- note: A task is deleted when its worker ends, whether it succeeded or not: no task is failed or finished here, and
+--   nothing tells who works.
+-- note: Five minutes after its start another worker may take a task; that limit is in the code of the workers,
+--   not in the table.
 
 -- name: detect
 select n.nspname::text as schema
@@ -26,25 +28,12 @@ order by 1
 select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info
 
 -- name: counts
--- by the index of the dequeue; more than 100000 waiting tasks are estimated. A task whose worker stalled counts as
--- running until another takes it
-with retrying as (select count(*) as n from (select from {schema}.queue_tasks where started_at is null limit 100001) x),
-     sample as (select count(*) as n from {schema}.queue_tasks where started_at is not null)
-select 'queue_tasks' as queue, 0::bigint as scheduled,
-       case when r.n <= 100000 then r.n
-            else greatest(r.n, (select c.reltuples::bigint from pg_catalog.pg_class c
-                                join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                                where n.nspname = {schema_lit} and c.relname = 'queue_tasks') - s.n) end as ready,
-       0::bigint as retry, s.n as running, 0::bigint as failed,
-       {ms((select t.created_at from {schema}.queue_tasks t where t.started_at is null
-            order by t.started_at, t.created_at limit 1))} as oldest_ms,
-       r.n > 100000 as approx
-from retrying r, sample s
+-- part: queue_tasks_counts
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves. A row without an id says where to go on
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, 'queue_tasks' as queue, t.task_name as kind,
            case when t.started_at is null then 'ready' else 'running' end as state, null::int as priority, 0 as tries,
@@ -56,44 +45,8 @@ with looked_at as materialized (
                 then {ms(t.started_at)} + 300000 end as lease_until_ms,
            '' as error, t.started_at is not null and t.started_at < now() - interval '5 minutes' as stale,
            t.id::text as cursor
-    from {schema}.queue_tasks t
-    where ($1::text is null or $1::text = 'queue_tasks')
-      and ($2::text[] is null
-           or 'ready' = any($2::text[]) and t.started_at is null
-           or 'running' = any($2::text[]) and t.started_at is not null)
-      and ($7::interval is null or t.created_at < now() - $7::interval)
-      and ($8::interval is null or t.created_at > now() - $8::interval)
-      and ($9::int is null or 0 >= $9::int)
-      and ($10::int is null or 0 <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
-      and ($14::text is null
-           or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
-    order by t.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
-    order by key desc limit coalesce($13::int, 100)
-)
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from matching f
-      union all
-      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from matching) < coalesce($13::int, 100)
-                and (select count(*) from looked_at) = coalesce($12::int, 10000)
-       order by w.key limit 1)) x
-order by part, key desc
+-- part: queue_tasks_filter
+-- part: jobs_found
 
 -- name: job
 -- params: ids
@@ -115,7 +68,8 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 -- params: ids
 -- official: no (the system waits until five minutes are over)
 -- guard: only running jobs
--- confirm: Its worker may be alive: then the task is done twice. What the worker deletes when it ends is not the new start.
+-- confirm: Its worker may be alive: then the task is done twice. When that worker ends, it does not delete the task of
+--   the new start.
 update {schema}.queue_tasks set started_at = null
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and started_at is not null
 returning id::text, 'ready' as state

@@ -4,10 +4,11 @@
 -- schema: public
 -- id-type: text
 -- tables: jobs
--- note: visibility_at is the lease: a job that was taken is hidden until then, for ten minutes, and nothing tells who took it.
--- note: Failed is what no worker will ever take again: four attempts used, or expires_at has passed (its default is the moment
--- note: of the insert). Workers take from all queues at once. Ack and nack name the id alone: a job that was released and
--- note: taken anew is also finished by its first worker.
+-- note: visibility_at is the lease: a job that was taken is hidden until then, for ten minutes, and nothing tells who
+--   took it.
+-- note: Failed is what no worker will ever take again: four attempts used, or expires_at has passed (its default is the
+--   moment of the insert). Workers take from all queues at once. Ack and nack name the id alone: a job that was
+--   released and taken anew is also finished by its first worker.
 
 -- name: detect
 select n.nspname::text as schema
@@ -24,7 +25,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
 order by 1
 
 -- name: queues
--- by the index of the names, from one to the next
+-- the names, found by skipping through the index
 with recursive queue_names (queue) as (
     (select queue_name from {schema}.jobs where queue_name is not null order by queue_name limit 1)
     union all
@@ -59,8 +60,8 @@ from {schema}.jobs where status = 'completed' group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves. A row without an id says where to go on
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind,
            s.state as state, null::int as priority, t.attempts as tries, 4 as max_tries, {ms(t.created)} as created_ms,
@@ -88,30 +89,7 @@ with looked_at as materialized (
       and ($14::text is null
            or t.id < $14::text)
     order by t.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
-    order by key desc limit coalesce($13::int, 100)
-)
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from matching f
-      union all
-      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from matching) < coalesce($13::int, 100)
-                and (select count(*) from looked_at) = coalesce($12::int, 10000)
-       order by w.key limit 1)) x
-order by part, key desc
+-- part: jobs_found
 
 -- name: job
 -- params: ids
@@ -154,7 +132,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 
 -- name: requeue
 -- params: ids reset
--- official: no (nack, with one more attempt where none is left and without an expiry that has passed)
+-- official: no (nack; one more attempt if none is left, and an expiry that has passed is removed)
 -- guard: only jobs that have failed or wait for their time
 update {schema}.jobs set status = 'pending', visibility_at = now(),
        attempts = case when coalesce($2::boolean, false) then 0 else least(attempts, 3) end,
@@ -191,7 +169,8 @@ returning id, 'extended' as state
 -- name: reschedule
 -- params: ids at
 -- official: no (visibility_at, as it is set when a job is added)
--- guard: only jobs with another time that wait, were never taken (a later time would look like a lease) and do not expire before
+-- guard: only jobs with another time that wait, were never taken (a later time would look like a lease) and do not
+--   expire before
 update {schema}.jobs set visibility_at = $2::timestamptz
 where id = any($1::text[]) and status <> 'completed' and attempts = 0 and status <> 'in_transit'
   and visibility_at is distinct from $2::timestamptz and (visibility_at > now() or $2::timestamptz > now())
@@ -215,7 +194,8 @@ returning t.id, 'deleted' as state
 -- name: purge
 -- params: queue states before limit
 -- official: no
--- guard: only completed jobs; failed ones where asked for. Nothing tells when a job ended: the end of its last lease counts
+-- guard: only completed jobs; failed ones where asked for. Nothing tells when a job ended: the end of its last lease
+--   counts
 -- cost: no index finds what is finished
 with pick as (
     select t.id from {schema}.jobs t

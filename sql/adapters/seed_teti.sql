@@ -4,8 +4,9 @@
 -- schema: public
 -- id-type: bigint
 -- tables: tasks
--- note: A worker of this kind takes a task, works and finishes it in one transaction: till then the task reads as waiting,
--- note: only its row is locked, and a crash gives it back. What stands as running was committed before the work was done.
+-- note: A worker of this kind takes a task, works and finishes it in one transaction. Until then the task is shown as
+--   waiting, only its row is locked, and a crash gives it back. A task with status running was committed before its
+--   work was done.
 -- note: There is no lease, no name of a worker and no error text; stale = running for over an hour, which is a guess.
 -- note: The table has one index, that of its ids: the numbers are those of the newest 100000 tasks.
 
@@ -30,7 +31,8 @@ order by 1
 select 'tasks' as queue, null::boolean as paused, 'one table is one queue; who takes from it decides' as info
 
 -- name: counts
--- no index has the status: of the newest ids, so that the cost is bounded; approx where there are more
+-- no index has the status: only the newest 100000 ids are counted, so that the cost is bounded; approx if there are
+-- more
 with by_status as (
     select status, count(*) as n, min(created_at) as oldest
     from (select status, created_at from {schema}.tasks order by id desc limit 100001) x group by status
@@ -53,8 +55,8 @@ from {schema}.tasks
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that all else
--- leaves. A row without an id says where to go on
+-- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
            case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
@@ -87,30 +89,7 @@ with looked_at as materialized (
       and ($14::text is null
            or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
     order by t.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) = 0 then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($3::text is null or kind = $3::text)
-      and ($4::text is null
-           or case when $4::text like '~%' then position(lower(substr($4::text, 2)) in lower(error)) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-                       where position(lower(x) in lower(concat_ws(' ', id, queue, kind, error))) > 0))
-    order by key desc limit coalesce($13::int, 100)
-)
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease_until_ms, left(error, 300) as error, stale, cursor
-from (select 1 as part, f.* from matching f
-      union all
-      (select 2, w.key, null, '', '', '', null, 0, null, null, null, null, null, null, null, null, '', null, w.cursor
-       from looked_at w where num_nonnulls($3::text, $4::text, $5::text[], $6::text[]) > 0
-                and (select count(*) from matching) < coalesce($13::int, 100)
-                and (select count(*) from looked_at) = coalesce($12::int, 10000)
-       order by w.key limit 1)) x
-order by part, key desc
+-- part: jobs_found
 
 -- name: job
 -- params: ids
@@ -133,7 +112,7 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 
 -- name: requeue
 -- params: ids
--- official: no (left to a job of one's own there)
+-- official: no (the article leaves that to a job of your own)
 -- guard: only failed jobs whose row no transaction has locked
 with pick as (
     select id from {schema}.tasks
@@ -147,7 +126,8 @@ returning t.id::text, 'ready' as state
 -- params: ids
 -- official: no (the system never gives a running task back)
 -- guard: only running jobs whose row no transaction has locked
--- confirm: Nothing tells whether its worker is alive. If it is, the task is done twice, and the first to finish marks it done.
+-- confirm: Nothing tells whether its worker is alive. If it is, the task is done twice, and the first to finish marks
+--   it done.
 with pick as (
     select id from {schema}.tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))

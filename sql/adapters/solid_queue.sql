@@ -5,10 +5,14 @@
 -- id-type: bigint
 -- tested-versions: 1.0-1.5
 -- timezone: UTC
--- tables: solid_queue_jobs solid_queue_ready_executions solid_queue_scheduled_executions solid_queue_claimed_executions solid_queue_blocked_executions solid_queue_failed_executions solid_queue_processes solid_queue_pauses solid_queue_recurring_tasks solid_queue_recurring_executions
--- note: The limits of concurrency keys stand in the application's classes. So semaphores are never touched: a failed job with such a key goes to the
--- note: scheduled ones, due now, and Solid Queue's dispatcher lets it in; a ready one with a key holds a slot and can't be deleted here.
--- note: A retry of ActiveJob is a new job, so no job is in state retry. A worker that is silent for five minutes is pruned by Solid Queue, which fails its jobs.
+-- tables: solid_queue_jobs solid_queue_ready_executions solid_queue_scheduled_executions solid_queue_claimed_executions
+--   solid_queue_blocked_executions solid_queue_failed_executions solid_queue_processes solid_queue_pauses
+--   solid_queue_recurring_tasks solid_queue_recurring_executions
+-- note: The limits of concurrency keys are in the application's classes, so semaphores are never changed here. A failed
+--   job with such a key becomes scheduled, due now, and Solid Queue's dispatcher starts it. A ready job with a key
+--   holds a slot of its semaphore and can't be deleted here.
+-- note: A retry of ActiveJob is a new job, so no job is in state retry. A worker that is silent for five minutes is
+--   pruned by Solid Queue, which fails its jobs.
 
 -- name: detect
 select n.nspname::text as schema
@@ -24,12 +28,12 @@ where exists (select from pg_class c where c.relnamespace = n.oid and c.relname 
 order by 1
 
 -- name: version
--- by its tables: batches came after 1.5
+-- known from its tables: batches came after 1.5
 select case when to_regclass(format('%I.solid_queue_batches', {schema_lit})) is not null then '1.6'
             else '1.5' end as version
 
 -- name: queues
--- every queue that has jobs, found by hops through the index, and those that are paused
+-- every queue that has jobs, found by skipping through the index, and those that are paused
 with recursive queue_names as (
     select min(queue_name) as queue from {schema}.solid_queue_jobs
     union all
@@ -81,10 +85,11 @@ from (select queue_name::text as queue, count(*)::numeric as n, false as approx 
 group by 1
 
 -- name: jobs
--- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
--- Without states: what is not completed. The order: running, ready, scheduled, blocked (what is next comes first), then
--- failed and completed ones, newest first. Each arm reads one table by its index. Where terms must be looked at row by
--- row at most n rows are, and a row without an id says where to go on.
+-- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path
+--   n limit cursor
+-- Without states: jobs that are not completed. The order: running, ready, scheduled, blocked (the next first), then
+-- failed and completed ones, newest first. Each arm reads one table by its index. If terms must be checked row by row,
+-- at most n rows are read, and a row without an id gives the cursor to continue from.
 with params as not materialized (
     select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
            case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
@@ -260,7 +265,7 @@ where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}
 
 -- name: attempts
 -- params: ids
--- only the failure that stands is kept
+-- only the present failure is kept
 select 1 as number, null::text as node, null::bigint as started_ms, {ms(f.created_at)} as ended_ms, 'failed' as outcome,
        case when f.is_json then concat_ws(': ', f.raw::json ->> 'exception_class', f.raw::json ->> 'message')
             else f.raw end as error,
@@ -273,7 +278,7 @@ from (select f.created_at, replace(f.error, '\u0000', '\ufffd') as raw,
       where f.job_id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)) f
 
 -- name: nodes
--- workers beat once a minute; a claim whose process has no row is an orphan
+-- workers write a heartbeat once a minute; a claim whose process has no row is an orphan
 with running_rows as materialized (
     select c.process_id, count(*) as running, string_agg(distinct j.queue_name, ',' order by j.queue_name) as queues
     from {schema}.solid_queue_claimed_executions c
@@ -395,7 +400,8 @@ order by 1
 -- official: FailedExecution#retry
 -- guard: only a failed job
 -- mode: deferred
--- one with a concurrency key goes to the scheduled ones, due now: the dispatcher applies the limit that only Ruby knows
+-- a job with a concurrency key becomes scheduled, due now: the dispatcher applies the limit, which only the Ruby code
+-- knows
 with failed_jobs as materialized (
     select f.id, f.job_id, j.queue_name, j.priority, j.concurrency_key
     from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
@@ -431,7 +437,7 @@ from failed_jobs f join deleted d using (job_id)
 -- params: ids
 -- official: ClaimedExecution#release
 -- guard: only a running job
--- confirm: If its worker still lives, the job runs twice. It goes past the limit of its concurrency key.
+-- confirm: If its worker is still alive, the job runs twice. The limit of its concurrency key does not hold then.
 with chosen as materialized (
     select c.id, c.job_id, j.queue_name, j.priority
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
@@ -455,7 +461,7 @@ with chosen as materialized (
     left join {schema}.solid_queue_processes w on w.id = c.process_id
     where coalesce(w.name, 'process ' || c.process_id) = $1::text
       and (w.id is null or w.last_heartbeat_at < now() - interval '5 min')
-    -- what is locked is being ended by somebody: not waited for, lest a heartbeat came meanwhile
+    -- a locked row is being ended by another session: it is not waited for, because a heartbeat may come meanwhile
     order by c.job_id for update of c skip locked
 ), deleted as (
     delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
@@ -470,8 +476,9 @@ select job_id::text as id, 'ready' as state from deleted d
 -- official: Execution#discard
 -- guard: only jobs that do not run; none that is ready with a concurrency key: it holds a slot of its semaphore
 -- confirm: The jobs are gone for good.
--- Locking the job waits for whoever moves it (a new execution refers to it), and what was seen before the wait may be
--- over. So the row of its state is locked too: one that went meanwhile, or that somebody is just taking, keeps its job.
+-- To lock the job waits for a session that moves it (a new execution refers to the job), and after the wait its state
+-- may have changed. So the row of its state is locked, too: if that row is gone, or if another session is just taking
+-- it, the job stays.
 with chosen as materialized (
     select j.id from {schema}.solid_queue_jobs j
     where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))

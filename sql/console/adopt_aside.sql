@@ -1,4 +1,5 @@
--- Renames the plain tables and their indexes, so that their names are free. Refuses what the look refused.
+-- Renames the plain tables and their indexes, so that their names are free. Fails if the look (adopt_look.sql) refused
+-- the adoption.
 DO $$
 DECLARE
     src  text := current_setting('queuetop.adopt_from');

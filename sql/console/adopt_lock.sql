@@ -1,5 +1,5 @@
--- Takes both plain tables for itself: from here on the old programs wait. install_begin says how long it waits for
--- them.
+-- Locks both plain tables: from here on the old programs wait. install_begin says how long this statement waits for the
+-- locks.
 DO $$
 DECLARE
     src text := current_setting('queuetop.adopt_from');

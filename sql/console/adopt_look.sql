@@ -1,7 +1,7 @@
--- Looks for the two plain tables of a queue made by hand, and changes nothing. Leaves in queuetop.adopt_look what it
--- found: {"found", "refused", "select"}, and in queuetop.adopt_lines what to say of it. "select" reads the old tables
--- ({queue} and {work_queue} stand for their names) in the words of the new ones; its becomes is NULL where nobody knows
--- the state.
+-- Looks for the two plain tables of a queue made by hand, and changes nothing. Stores the result in the setting
+-- queuetop.adopt_look: {"found", "refused", "select"}, and the lines of the report in queuetop.adopt_lines. "select"
+-- reads the old tables ({queue} and {work_queue} stand for their names) with the columns of the new ones; its column
+-- becomes is NULL if the state is unknown.
 DO $$
 DECLARE
     src   text := current_setting('queuetop.adopt_from');
@@ -16,7 +16,7 @@ DECLARE
     known text[] := '{id,created,version,queue,state,tries,delay,run_after,payload,payload_type}';
     keys  text[] := '{id,version,batch_order,started,lock_key,lock_timeout}';
     words jsonb := '{"PENDING": "ready", "RETRY": "retry", "FAILED": "failed", "COMPLETED": "completed"}';
-    z     text[]; -- how each of four times becomes one with a zone
+    z     text[]; -- for each of four times, how it becomes one with a zone
     part  text;
     bad   text;
     more  text;

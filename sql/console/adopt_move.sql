@@ -1,6 +1,6 @@
--- Moves the jobs and leases of the plain tables, renamed already, into the queue that search_path names. Order: what
--- stood in work_queue first. A lease keeps node, times and version; its job counts as started. Nothing is left behind:
--- the counts must agree.
+-- Moves the jobs and leases of the plain tables, which have been renamed, into the queue that search_path names. The
+-- order of jobs: those in work_queue first. A lease keeps node, times and version; its job counts as started. Fails
+-- unless the counts of both agree, so nothing is lost.
 DO $$
 DECLARE
     src    text := current_setting('queuetop.adopt_from');
@@ -22,7 +22,7 @@ BEGIN
     BEGIN
         RETURN convert_from(bytes, 'UTF8')::json;
     EXCEPTION WHEN others THEN
-        RETURN NULL; -- called JSON, and is not
+        RETURN NULL; -- its type says JSON, but it is not valid JSON
     END $f$;
     rows := 'SELECT x.*, CASE WHEN is_json AND payload IS NOT NULL THEN adopt_json(payload) END AS js FROM (' || rows
         || ') x';
@@ -68,7 +68,7 @@ BEGIN
         RAISE 'of % jobs % would be moved: nothing was changed', look ->> 'n', live + ended;
     END IF;
     DROP FUNCTION adopt_json(bytea);
-    -- as in 20_counters: no number again after a crash (wal_level minimal)
+    -- as in 20_counters: otherwise a number could be given twice after a crash (wal_level minimal)
     IF current_setting('queuetop.adopt_fresh') = 'true' THEN
         FOR seq IN SELECT c.oid::regclass FROM pg_class c
         WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind = 'S' LOOP

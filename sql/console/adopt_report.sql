@@ -1,4 +1,5 @@
--- What the look at plain tables, or their adoption, has to say: one row a line; refused and found are the same in each.
+-- The report of a look at plain tables, or of their adoption: one row a line; refused and found are the same in each
+-- row.
 SELECT coalesce((look ->> 'found')::boolean, false) AS found, coalesce(look ->> 'refused', '') AS refused,
        coalesce(l.line, '') AS line
 FROM (SELECT nullif(current_setting('queuetop.adopt_look', true), '')::jsonb AS look) s

@@ -1,2 +1,2 @@
--- The demo's operator: a node whose jobs take minutes is told to take no more.
+-- The demo's operator drains a node whose jobs take minutes.
 SELECT * FROM drain_node(gen_random_uuid(), 'worker-3', 'kernel update')

@@ -1,5 +1,5 @@
--- The demo (queuetop --demo), as the owner of its private server: two users, and settings under which
--- something happens within a minute. One statement, so that it is tested like every other file here.
+-- The demo (queuetop --demo), as the owner of its private server: two users, and settings that show changes within a
+-- minute. One statement, so that it is tested like every other file here.
 DO $demo$
 DECLARE
     s record;

@@ -1,7 +1,7 @@
--- What this login may do with a queue system that has no roles of its own: by its rights on the tables ($1, names
--- in {schema}, * = any letters; NULL = not known). Catalogs only: it must answer where the login may do nothing at
--- all. To act it needs a right to write on some table, and a server that is no standby. warning: row security that
--- applies to this login hides rows without an error.
+-- What this login may do with a queue system that has no roles of its own. Its rights on the tables decide ($1, names
+-- in {schema}, * = any letters; NULL = not known). The statement reads only catalogs: it must answer even if the login
+-- may do nothing at all. To act, the login needs a right to write on some table, and a server that is no standby.
+-- warning: row security applies to this login and hides rows without an error.
 select case when has_schema_privilege(n.oid, 'usage') and t.unread is null
             then case when pg_has_role(n.nspowner, 'usage') then 'owner' when t.writes then 'operator' else 'viewer' end
             else '' end as role,

@@ -1,6 +1,6 @@
--- Database health in one row: connections of the server, who works and waits in this database, what was done so far
--- (rates are differences of two answers), replication, transaction ids, and what this login can see. Times in ms
--- since 1970, NULL where it is not told.
+-- Database health in one row: connections of the server, sessions that work and wait in this database, totals since the
+-- server's statistics began (rates are differences of two answers), replication, transaction ids, and what this login
+-- can see. Times in ms since 1970, NULL if this login may not see them.
 with a as materialized (
     select pid, backend_type, state, wait_event_type, query_start, usesysid, datname = current_database() as here
     from pg_stat_activity

@@ -1,12 +1,14 @@
 -- Transactions of this database, the one that holds vacuum back most first: sessions, prepared transactions,
--- replication slots. held = how many transaction ids the oldest rows it may still see go back (NULL: it holds
--- nothing). A vacuum holds nothing back, an analyze does; a writer of another database does too, as every snapshot
--- taken here reaches back to it. A slot's catalog_xmin keeps rows of the system's own tables only. blocked_by: pids,
--- 0 = a prepared transaction; of the 20 that wait longest, as the answer stops the lock manager for a moment.
--- kind place: it holds the lock of a worker that waits for a push (48_wake), and has said nothing that a worker says.
--- The number is that of slot_class(), which a database without our schema does not have.
--- waitstart is read through json: PostgreSQL 13 has no such column, and then the time of the query is the answer.
--- guard = what a signal checks again (health_signal.sql); deny = why this login may not send one.
+-- replication slots.
+-- held: how many transaction ids back the oldest rows are that the transaction may still see (NULL: it holds nothing
+-- back). A vacuum holds nothing back, an analyze does. A writer in another database does too, because every snapshot
+-- taken here reaches back to it. A slot's catalog_xmin keeps only rows of the system's own tables.
+-- blocked_by: pids, 0 = a prepared transaction; only for the 20 that wait longest, because the answer stops the lock
+-- manager for a moment.
+-- kind place: the session holds the lock of a worker that waits for a push (48_wake), and none of its statements is one
+-- of a worker. The number is that of slot_class(), which a database without our schema does not have.
+-- waitstart is read through json: PostgreSQL 13 has no such column, and then the start of the query is used.
+-- guard: what a signal checks again (health_signal.sql). deny: why this login may not send one.
 with me as (
     select oid, rolsuper from pg_roles where rolname = current_user
 ), v as materialized (
@@ -27,7 +29,7 @@ with me as (
       and a.application_name not like 'queuetop%' and a.query <> '<insufficient privilege>'
       and a.query !~
       '[.](claim|claim_or_wait|schedule_or_wait|complete|complete_and_claim|extend|fail|give_back|keep_only'
-      '|backlog|node_start|node_beat)[(]'
+      '|backlog|node_start|node_beat|node_sleep)[(]'
 ), s as (
     select 'pid ' || a.pid as id, case when a.pid in (select pid from b) then 'place'
                                        else case a.backend_type when 'client backend' then 'session'

@@ -1,7 +1,7 @@
--- Ends a statement ("act": "cancel") or a session ("terminate") that stands as it was shown: the same process, begun
--- at the same time, in the same statement or transaction, and not one that was idle and works again. $1 = {"act",
--- "shown"}, shown = guard of health_sessions.sql. $2 = the batch; NULL only looks. Answers one row: state, or why it
--- was left alone.
+-- Ends a statement ("act": "cancel") or a session ("terminate") if it is unchanged since it was shown: the same
+-- process, started at the same time, in the same statement or transaction, and not one that was idle and works again.
+-- $1 = {"act", "shown"}, shown = guard of health_sessions.sql. $2 = the batch; NULL only looks. Returns one row: state,
+-- or why the process was left alone.
 with w as (
     select $1::jsonb ->> 'act' as act, $1::jsonb -> 'shown' as s
 ), t as materialized (

@@ -1,6 +1,6 @@
--- The tables of the schema, partitions summed. next_dead = at how many dead rows the next autovacuum begins (of a
--- partitioned table: of the partition that is nearest to it, worst), by the server's settings and the table's own.
--- Sizes are NULL while somebody holds or wants a table for himself: asking would wait behind him.
+-- The tables of the schema; partitions are summed. next_dead: at how many dead rows the next autovacuum begins, by the
+-- settings of the server and of the table (for a partitioned table: of worst, the partition that is nearest to it).
+-- Sizes are NULL while a session holds or wants an exclusive lock: the question would wait for that session.
 with locked as materialized (
     select distinct l.relation from pg_locks l
     where l.mode = 'AccessExclusiveLock' and l.database = (select d.oid from pg_database d

@@ -1,5 +1,5 @@
--- Who is likely to hold what a batch waited for: of the other sessions that have changed or locked rows of this
--- schema's tables, the one whose transaction has been open the longest.
+-- The session that probably holds what a batch waited for: of the other sessions that have changed or locked rows of
+-- this schema's tables, the one whose transaction has been open the longest.
 select 'waits' as state, 1::bigint as n,
        format('pid %s (%s) has had a transaction open for %s s%s', a.pid,
               concat_ws(', ', a.usename, nullif(a.application_name, '')),

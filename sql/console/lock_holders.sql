@@ -1,5 +1,6 @@
--- Who holds locks on the relations of the schemas $1 and $2 (and who installs): the oldest transaction first. is_long:
--- for longer than a second, so that it makes no sense to wait for the lock: others would queue behind us.
+-- Sessions that hold locks on the relations of the schemas $1 and $2, or that install: the oldest transaction first.
+-- is_long: the transaction has lasted longer than a second. Then it makes no sense to wait for the lock, because others
+-- would queue behind us.
 with held as (
     select l.pid, l.virtualtransaction, pg_catalog.min(c.relname) as relation
     from pg_catalog.pg_locks l

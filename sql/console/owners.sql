@@ -1,16 +1,16 @@
 -- Whose code could run when the statements of an adapter read or change its tables in schema $1: one row for each owner
--- of such an object, and one for each role that may create objects there. model/adapter/trust.h has the rule.
--- The objects are found by their OIDs in the catalogs, from the names that the adapter's text uses:
+-- of such an object, and one for each role that may create objects there. model/adapter/trust.h has the rule. The
+-- objects are found by their OIDs in the catalogs, from the names that the adapter's text uses:
 --   $2 tables and types, $3 patterns of more tables (like), $4 functions, $5 true = all functions, types and operators
---   of the schema. That is so too when one of $4 is there: the body of a function may find any of them.
+--   of the schema. If one of the functions in $4 exists, $5 counts as true: the body of a function may use any of them.
 --   $7 a prefix that names may have.
--- From there on everything that a statement could run: rules of views, policies, defaults, constraints, triggers with
--- their conditions, indexes and the functions of their operator classes, statistics, partitions, tables behind foreign
--- keys, types of columns with their functions, casts and fields, foreign servers. Event triggers belong to no schema:
--- they count where whole schemas do, and alone for schema pg_catalog.
--- $6 NULL = tell. Else these owners are the only ones allowed, and the first other one is an error (22P02): a statement
--- behind this one in the same transaction does not run.
--- A superuser counts as a member of every role for pg_has_role(): so memberships are followed here.
+-- From these the statement follows everything that could run: rules of views, policies, defaults, constraints, triggers
+-- with their conditions, indexes and the functions of their operator classes, statistics, partitions, tables behind
+-- foreign keys, types of columns with their functions, casts and fields, foreign servers. Event triggers belong to no
+-- schema: they count for whole schemas, and alone for schema pg_catalog.
+-- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
+-- (22P02), so that a later statement of the same transaction does not run.
+-- pg_has_role() treats a superuser as a member of every role, so this statement follows the memberships itself.
 with recursive
 memberships (role) as (
     select r.oid from pg_catalog.pg_roles r where r.rolname = current_user

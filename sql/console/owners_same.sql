@@ -1,8 +1,9 @@
--- Whether what owners.sql told of schema $1 still holds, cheap enough to stand before every look: no row, or an error
--- (22P02), so that no statement behind it in the transaction runs. $2 the schema's OID, $3 its owner, $4 its rights as
--- text (NULL = the usual ones): while these are the same and nobody else may create objects there ($5 false), nothing
--- new can stand there. Else the owners of what the names find are looked at: $6 tables and types, $7 patterns,
--- $8 functions, $9 everything that is no table, $10 the owners that are allowed. $11 a prefix that names may have.
+-- Whether the result of owners.sql for schema $1 still holds; cheap enough to run before every look. The answer is no
+-- row, or an error (22P02), so that no later statement of the transaction runs. $2 the schema's OID, $3 its owner, $4
+-- its rights as text (NULL = the usual ones): while these are unchanged and nobody else may create objects there ($5
+-- false), there can be no new objects. Otherwise the owners of the named objects are compared: $6 tables and types, $7
+-- patterns, $8 functions, $9 everything that is no table, $10 the owners that are allowed. $11 a prefix that names may
+-- have.
 with place as materialized (
     select n.oid from pg_catalog.pg_namespace n
     where n.nspname = $1::text and n.oid = $2::oid and n.nspowner = $3::oid

@@ -1,4 +1,5 @@
--- `queuetop purge-audit` looks: how many actions are older than $1 milliseconds, and why this login may not purge them.
+-- `queuetop purge-audit` counts: how many actions are older than $1 milliseconds, and why this login may not purge
+-- them.
 select p.actions, b.before::text as before,
        case when not has_function_privilege('purge_audit(uuid, int, timestamptz, int, text)', 'execute')
             then format('the audit belongs to role %I: only that role and its members may purge it',

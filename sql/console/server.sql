@@ -1,8 +1,8 @@
--- Facts about the server and this login, asked once a connection. now_ms is rounded up, so that whatever has
--- happened by now is before it. read_only is the login's default, which "begin read only" does not change.
--- identity: this cluster and this database, whatever way led here; NULL for a login that may not call it. The text is
--- run where it may: a call that stands here would be refused even where it is not reached. A server built without
--- libxml refuses that ($1 = false then).
+-- Facts about the server and this login, asked once a connection. now_ms is rounded up, so that everything that has
+-- happened is before it. read_only is the login's default; "begin read only" does not change it. identity: this cluster
+-- and this database, by whatever address they were reached; NULL for a login that may not call the function. The call
+-- is in a text that is run only if the login may call it: a direct call would be refused even if it were not reached. A
+-- server built without libxml can't run such a text ($1 = false then).
 select current_setting('server_version') as server_version,
        session_user::text as "user",
        current_database()::text as database,
