@@ -15,8 +15,8 @@
 #include "model/base/console_sql.h"
 
 enum {
-    TRIES_MOST = 6,      /* tries of a batch that met a lock or a deadlock */
-    FIRST_WAIT_MS = 200, /* doubled */
+    TRIES_MOST = 6,      /* attempts of a batch that meets a lock or a deadlock */
+    FIRST_WAIT_MS = 200, /* each further wait is twice as long */
     LOST_WAIT_MS = 500,
     RECONNECT_MS = 5000,
     PURGE_MOST = 5000, /* rows of a batch; with more, each commit would slow the workers */
@@ -71,7 +71,7 @@ action_free(struct action *a)
         loop_cancel(a->loop, a->timer);
     a->timer = 0;
     if (a->calls > 0 && a->state == ACTION_PREVIEWING)
-        db_cancel(a->db); /* nobody reads its answer, but the next act would wait for it */
+        db_cancel(a->db); /* nobody needs its answer, and the next act would have to wait for it */
     if (a->calls > 0)
         a->orphan = true;
     else
@@ -117,15 +117,16 @@ again_in(struct action *a, int64_t ms)
     a->timer = loop_at(a->loop, clock_ms() + ms, ask_batch, a);
 }
 
-/* Locks, deadlocks and time limits pass, so the batch is asked again. Other errors would come
- * again. */
+/* True if the batch should be asked again: a lock, a deadlock or a time limit is temporary. Any
+ * other error would come again. */
 static bool
 may_pass(const struct err *e)
 {
     return e->kind == ERR_TIMEOUT || !strcmp(e->sqlstate, "40P01") || !strcmp(e->sqlstate, "40001");
 }
 
-/* If the server keeps no record, it can't know a batch that runs a second time. */
+/* True if a batch may be asked again after a lost answer. A server that keeps no record can't
+ * notice that a batch runs a second time. */
 static bool
 may_ask_again(const struct action *a)
 {
@@ -183,15 +184,16 @@ ask_holder(struct action *a)
                holder_came);
 }
 
-/* One row that can't change makes the whole statement fail. Then the batch is asked with fewer rows
- * each time, until one row is left that fails: that row is left alone. */
+/* One row that can't change makes the whole statement fail. Then the batch is asked again and
+ * again, each time with half the rows. A single row that still fails is left alone. */
 static bool
 narrowed(struct action *a, const struct err *e)
 {
     if (a->audited || !a->ids || strcmp(e->sqlstate, "23505") != 0)
         return false;
     a->tries = 0;
-    a->in_doubt = false; /* the batch whose answer was lost failed in the same way */
+    a->in_doubt = false; /* the batch has the same error, so the attempt whose answer was lost
+                            failed, too */
     if (a->chunk > 1) {
         a->clash = true;
         a->narrow = a->chunk / 2;
@@ -239,7 +241,7 @@ batch_failed(struct action *a, const struct db_reply *reply)
     }
 }
 
-/* If the section has no cursor: after a full batch there may be more rows. */
+/* For a section without a cursor: true if there may be more rows, because the batch was full. */
 static bool
 was_full(const struct action *a, const struct rowset *rows)
 {
@@ -271,17 +273,19 @@ move_on(struct action *a, const struct rowset *rows)
     if (!*last->cursor)
         return was_full(a, rows);
     if (cursor && !strcmp(cursor, last->cursor) && tally_sum(&a->outcome, true) == 0)
-        return false; /* a cursor that stays the same would be asked for ever */
+        return false; /* if the cursor does not change, the same batch would be asked for ever */
     params_set(&a->params, PARAM_CURSOR, last->cursor);
     return true;
 }
 
-/* A purge begins with small batches, so that its progress is visible at once. While a batch is
- * quick the next one is larger. So nobody waits long for its locks, and it can be stopped soon. */
+/* Sets the size of the next batch of a purge. The first batches are small, so that progress is
+ * visible at once. After a quick batch the next one is larger. So nobody waits long for the purge's
+ * locks, and the user can stop it soon. */
 static void
 adapt_batch_size(struct action *a, int64_t took_us)
 {
-    bool counted = a->batch == 1; /* the first batch also compares the count, which takes time */
+    bool counted = a->batch == 1; /* the first batch also compares the count, so its time says
+                                     little */
 
     if (a->act != ACT_PURGE || !a->audited || counted)
         return;
@@ -323,7 +327,8 @@ batch_came(void *ctx, struct db_reply *reply)
     a->lost_ms = 0;
     a->in_doubt = false;
     a->error = (struct err){0};
-    /* deleting makes work for vacuum and replicas: pause for as long as the batch took */
+    /* pause for as long as the batch took, because deleted rows make work for vacuum and replicas
+     */
     next_batch(a, more, a->act == ACT_PURGE ? reply->took_us / 1000 : 0);
 }
 
@@ -334,7 +339,9 @@ action_has_moved(struct action *a)
 
     if (a->serial == adapter_serial(a->adapter))
         return false;
-    fail(&e, ERR_REFUSED, "another queue is there now than the one that was asked");
+    fail(&e, ERR_REFUSED,
+         "the schema holds another queue now than when this action began: look again before you "
+         "act");
     action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, &e);
     return true;
 }
@@ -385,13 +392,13 @@ action_can_hold_count(const struct action *a)
 }
 
 /* The first batch compares the count before it changes anything. This takes as long as the preview
- * did, so the dialog says what it waits for. */
+ * did. So the dialog tells the user that it is counting. */
 static void
 say_recount(struct action *a)
 {
     if (!a->params.value[PARAM_EXPECTED] || a->preview_us < NOTABLE_US)
         return;
-    a->waits = xasprintf("counts once more that it is still so many: about %lld s",
+    a->waits = xasprintf("counts again whether the number is unchanged: about %lld s",
                          (long long)((a->preview_us + 999999) / 1000000));
 }
 

@@ -1,13 +1,14 @@
-/* One administrative action, from the wish to the counted outcome:
+/* One administrative action, from the intent to the counted outcome:
  *   intent -> PREVIEWING -> READY (effects, count, what to confirm) -> RUNNING -> DONE
  * Each batch is its own short transaction. An answer that was lost is asked again with the same
- * (action, batch): the server then repeats its words and changes nothing twice. The console and the
- * command line say the same sentences, because they come from here. No callbacks: the owner watches
- * action_generation after each turn of the loop.
+ * (action, batch): the server then repeats its answer and changes nothing twice. The console and
+ * the command line show the same sentences, because both take them from here. No callbacks: the
+ * owner watches action_generation after each turn of the loop.
  *
- * A foreign queue knows no (action, batch), keeps no record and has no previews: there the preview
- * is the act itself, rolled back; an id that does not come back was left alone by the guard of its
- * statement; and a batch that is asked again is harmless by the same guard. */
+ * Another queue system knows no (action, batch), keeps no record and has no previews. There the
+ * preview runs the act itself and rolls it back. The statement has a guard of its own: an id that
+ * is missing in the answer was left alone by the guard. The guard also makes it safe to send a
+ * batch again. */
 #ifndef MODEL_ACTION_ACTION_H
 #define MODEL_ACTION_ACTION_H
 
@@ -29,20 +30,20 @@ enum act { /* the rows of model/adapter/acts.def */
 };
 
 struct act_info {
-    /* how it is done with an adapter; SEC_COUNT = not at all */
+    /* the sections of an adapter that do the act; SEC_COUNT = none */
     enum section_id by_ids, by_where, preview;
     const char *name;        /* "requeue" */
     const char *title;       /* "Requeue jobs" */
     const char *doing;       /* "Requeueing" */
     const char *noun;        /* what is counted: "job" */
     const char *undo;        /* how it can be taken back, or that it can't */
-    bool harmless;           /* false = it can't be taken back at all: must be typed */
+    bool harmless;           /* false = it can't be undone: the user must type the challenge */
     const char *becomes;     /* the state that rows come into, if there is no preview section */
     enum param target;       /* names the one thing that it changes; PARAM_IDS = it changes jobs */
     bool once;               /* all in one batch */
     bool says_why;           /* the outcome also tells why a row changed */
-    int able;                /* place in `queuetop adapter list`, 0 = not there */
-    const char *able_by_ids; /* its word there when it is done by ids; NULL = the same */
+    int able;                /* position in `queuetop adapter list`, 0 = not listed */
+    const char *able_by_ids; /* its word in that list if it is done by ids; NULL = the same word */
 };
 extern const struct act_info act_infos[ACT_COUNT];
 
@@ -55,23 +56,24 @@ struct intent { /* all borrowed for the call of action_new */
     const char *queue, *node; /* pause, resume, purge; release, extend, drain */
     const char *schedule;     /* cron acts: its name */
     const char *settings;     /* queue, cron set, push: a JSON object; edit: {"version"} */
-    const char *payload;      /* edit, push; cron set: NULL = leave it */
+    const char *payload;      /* edit, push; cron set: NULL = do not change it */
     const char *pid;          /* backend acts: the process; settings = {"act", "shown", "who"} */
     const char *about;        /* lines for the question, beside the preview; "! " = a warning */
     bool typed;               /* always asks for the typed challenge */
     int64_t by_ms;            /* extend; requeue: spread over it; time: from now, 0 = now */
-    int64_t at_ms;            /* time: due then; 0 = by_ms counts */
+    int64_t at_ms;            /* time: when the jobs become due; 0 = by_ms is used */
     const char *priority;     /* a number that act_priority_fits */
-    const char *of;           /* undo: the action */
+    const char *of;           /* undo: the action that is to be undone */
     int64_t older_than_ms;    /* purge */
     bool all_leases;          /* release: also leases that have not expired */
     bool fail;                /* release: to failed instead of back */
     bool no_count;            /* release: the lost try does not count */
-    bool force;               /* release: although the node looks alive */
+    bool force;               /* release: even if the node seems to be alive */
     bool reset;               /* requeue: tries start over */
-    int64_t expected;         /* refuse when the preview counts another number; -1 = any */
+    int64_t expected;         /* do nothing if the preview counts another number; -1 = any */
     const char *reason;       /* NULL = none */
-    int give_up_ms;           /* lost connection: how long to ask again; 0 = until action_stop */
+    int give_up_ms;           /* after a lost connection: how long to try again; 0 = until
+                                 action_stop */
     int batch_size;           /* 0 = 500 ids or 1000 rows; a purge takes more while that is quick */
 };
 
@@ -82,9 +84,10 @@ enum action_state {
     ACTION_WAITING, /* running, but the connection is lost: asks again when it is back */
     ACTION_DONE,    /* all batches done; some rows may have been skipped */
     ACTION_STOPPED, /* stopped after a batch: what is done stays done */
-    ACTION_REFUSED, /* a guard said no, nothing changed (action_error) */
+    ACTION_REFUSED, /* a guard refused the act, nothing changed (action_error) */
     ACTION_FAILED,  /* preview or a batch failed (action_error); earlier batches stay done */
-    ACTION_DOUBTFUL /* given up while an answer was missing: the audit knows (action_id) */
+    ACTION_DOUBTFUL /* given up while an answer was missing: the audit has the outcome (action_id)
+                     */
 };
 
 enum confirm {                  /* the ladder: action_confirm */
@@ -116,7 +119,8 @@ struct act_options action_options(const struct action *a);
 struct action *action_again(const struct action *a, const struct act_options *o);
 bool action_has_reason(const struct action *a);
 
-/* Asks for the preview at once, on the actor. The db and the adapter are borrowed. */
+/* Makes an action and asks for its preview at once, on the actor. The db and the adapter are
+ * borrowed. */
 struct action *action_new(struct loop *l, struct db *actor, const struct adapter *a,
                           const struct intent *intent);
 /* Call it before the actor is freed. The answer of a batch that is under way is thrown away. */
@@ -136,34 +140,37 @@ const struct node_row *
 action_evidence(const struct action *a);           /* release, drain: the node; or NULL */
 bool action_looks_alive(const struct action *a);   /* release: the node seems to live */
 int64_t action_counted_ms(const struct action *a); /* the server's clock at the preview */
-/* Release: it would also take leases that have not expired. */
+/* True if the release would also end leases that have not expired. */
 bool action_takes_held(const struct action *a);
 /* Sentences, made once at the preview: what will change (one a line), where, undo, the SQL. */
 const char *action_title(const struct action *a);
 const char *action_what(const struct action *a);
 const char *action_where(const struct action *a);
-const char *action_these(const struct action *a); /* the same without when they were counted */
-/* What the intent said of this; NULL = nothing. */
+const char *action_these(const struct action *a); /* as action_where, without the time of the
+                                                     count */
+/* The value of this parameter in the intent; NULL = the intent has none. */
 const char *action_param(const struct action *a, enum param p);
 const char *action_undo(const struct action *a);
 const char *action_about(const struct action *a); /* of the intent, "" = nothing */
-/* What must be known of this act here: dangers, whether it is official; lines, "! " = a warning. */
+/* What the user must know about this act in this system: its dangers, and whether it is official.
+ * Lines; "! " begins a warning. */
 const char *action_notes(const struct action *a);
-const char *action_busy(const struct action *a); /* what a preview is doing, for those who wait */
+const char *action_busy(const struct action *a); /* what a preview is doing, for a user who waits */
 const char *action_sql(const struct action *a);
 enum confirm action_confirm(const struct action *a, bool production);
 const char *action_challenge(const struct action *a); /* what must be typed for CONFIRM_TYPE */
 
-/* Whether the server can check the expected count as it changes the rows. It can't if ids go in
- * several batches, or the act takes no count; then each row is named and checked by itself. */
+/* True if the server can check the expected count as it changes the rows. It can't if the ids go in
+ * several batches, or if the act takes no count; then the server checks each id by itself. */
 bool action_can_hold_count(const struct action *a);
 /* If the system can check the count: the first batch fails if the count differs from that of the
  * preview. */
 void action_hold_count(struct action *a);
-/* Begins the batches. From the console the typed challenge of a live node sets force. */
+/* Begins the batches. The console sets force if the user has typed the challenge for a live node.
+ */
 void action_start(struct action *a, bool force);
-void
-action_stop(struct action *a); /* after the batch that runs; before the start: nothing happens */
+void action_stop(struct action *a); /* after the batch that runs; before the start: nothing
+                                       changes */
 struct progress action_progress(const struct action *a);
 /* Why the batch under way waits: a lock and its holder, or the count that is compared before the
  * first batch. NULL = it does not wait. */
@@ -172,7 +179,8 @@ const char *action_waits(const struct action *a);
 const struct effect_row *action_outcome(const struct action *a, int *n);
 /* One sentence: "402 jobs requeued, 3 skipped: 2 running, 1 not found". */
 const char *action_summary(const struct action *a);
-/* True: the server keeps a record of it. If not, action_record makes one for the messages. */
+/* True if the server keeps a record of the action. If not, action_record makes one for the
+ * messages. */
 bool action_audited(const struct action *a);
 void action_record(const struct action *a, struct buf *out);
 /* The exit code of a verb for a finished action: 0, 1, 3, 4, 5, 6 (the table is in
@@ -181,11 +189,11 @@ int action_exit_code(const struct action *a);
 
 /* Why this source can't do the act (the adapter lacks it, the role may not); NULL = it can. */
 const char *act_why_not(enum act act, const struct adapter *a, const struct role_row *role);
-/* Its preview runs the act itself and rolls it back. */
+/* True if the preview of this act runs the act itself and rolls it back. */
 bool act_is_tried(enum act act, const struct adapter *a);
 /* How the form marks an act. unofficial: the system has no call for it. danger: a sentence that
- * says why it is dangerous; NULL = it is not. guard: what the statement leaves alone; NULL =
- * nothing to say. */
+ * says why it is dangerous; NULL = it is not. guard: the jobs that the statement leaves alone; NULL
+ * = not known. */
 struct act_mark {
     bool unofficial;
     const char *danger, *guard;

@@ -15,8 +15,9 @@
 enum {
     LOOK_MS = 1000,
     CONNECT_MS = 5000,
-    AWAY_MS = 1000,     /* between two tries while the connection is lost */
-    OBSTACLES_MS = 5000 /* between two looks at what may keep the jobs from starting */
+    AWAY_MS = 1000,      /* between two tries while the connection is lost */
+    OBSTACLES_MS = 5000, /* between two looks at what may keep the jobs from starting */
+    COUNTS_MOST = 2      /* no third try after two time-outs */
 };
 
 struct canary {
@@ -30,13 +31,15 @@ struct canary {
     enum canary_state state;
     uint64_t generation;
     bool orphan, looking, stopped, failed;
+    bool misses; /* a job was no longer there, and nobody knew what its queue keeps */
+    int counts;  /* counts of the rest that ran into their time limit */
     int timer;
     int exit_code;
     struct tried_job *jobs;
     int n;
     int64_t tried_ms, lost_ms, obstacles_ms; /* monotonic; 0 = not yet */
     int64_t wall_ms,
-        waited_ms; /* when they were tried, and how long ago at the last look: for people */
+        waited_ms; /* when the few were requeued; the time since then at the last look */
     char *obstacle, *away, *summary;
 };
 
@@ -78,8 +81,10 @@ canary_free(struct canary *c)
     action_free(c->few);
     action_free(c->rest);
     c->whole = c->few = c->rest = NULL;
+    if (c->looking && c->state == CANARY_CHOOSING)
+        db_cancel(c->db); /* nobody needs the sample, and the next act would wait */
     if (c->looking)
-        c->orphan = true; /* the answer frees it */
+        c->orphan = true; /* the answer frees the canary */
     else
         free_now(c);
 }
@@ -116,13 +121,12 @@ total_of(const struct canary *c)
 static void
 add_tried(const struct canary *c, struct buf *b)
 {
-    static const char *const words[TRIED_STATES] = {[TRIED_DONE] = "done",
-                                                    [TRIED_FAILED] = "failed again",
-                                                    [TRIED_RUNS] = "running",
-                                                    [TRIED_WAITS] = "waiting",
-                                                    [TRIED_GONE] = "gone"};
-    static const enum tried_state order[] = {TRIED_DONE, TRIED_FAILED, TRIED_RUNS, TRIED_WAITS,
-                                             TRIED_GONE};
+    static const char *const words[TRIED_STATES] = {
+        [TRIED_DONE] = "done",    [TRIED_FAILED] = "failed again",
+        [TRIED_RUNS] = "running", [TRIED_WAITS] = "waiting",
+        [TRIED_GONE] = "gone",    [TRIED_NOT_KEPT] = "completed or removed"};
+    static const enum tried_state order[] = {TRIED_DONE, TRIED_NOT_KEPT, TRIED_FAILED,
+                                             TRIED_RUNS, TRIED_WAITS,    TRIED_GONE};
     struct canary_verdict v = canary_judge(c->jobs, c->n);
     const char *sign = ": ";
 
@@ -167,11 +171,11 @@ over_stopped(struct canary *c)
     buf_free(&b);
 }
 
-/* An action that can't go on ends the canary with its words. */
+/* If an action can't go on, the canary ends with the error of the action. */
 static void
 over_by(struct canary *c, const struct action *a)
 {
-    const char *rest = c->n > 0 ? "the few stay as they are: " : "";
+    const char *rest = c->n > 0 ? "the tried jobs stay as they are: " : "";
 
     over(c, true, action_exit_code(a),
          xasprintf("%s%s; the rest is as it was", rest, action_summary(a)));
@@ -188,10 +192,23 @@ take_text(char **to, const char *text)
     *to = xstrdup(text);
 }
 
+/* The state of a job that was not found. If its queue is not known and some queue keeps no finished
+ * jobs, the job may have been in that queue: so the state is TRIED_NOT_KEPT. */
+static enum tried_state
+state_of_missing(const char *queue, const struct rowset *queues)
+{
+    const struct queue_row *q = queues->rows;
+
+    for (int i = 0; i < queues->n; i++)
+        if (q[i].keeps == 0 && (!*queue || !strcmp(q[i].queue, queue)))
+            return TRIED_NOT_KEPT;
+    return TRIED_GONE;
+}
+
 static enum tried_state
 state_of(const struct job_row *row)
 {
-    if (!row || !strcmp(row->state, "cancelled") || !strcmp(row->state, "discarded"))
+    if (!strcmp(row->state, "cancelled") || !strcmp(row->state, "discarded"))
         return TRIED_GONE;
     if (!strcmp(row->state, "completed"))
         return TRIED_DONE;
@@ -200,16 +217,12 @@ state_of(const struct job_row *row)
     return !strcmp(row->state, "running") ? TRIED_RUNS : TRIED_WAITS;
 }
 
-/* The first answer of a job counts: what others do to it afterwards says nothing about the cause.
- */
+/* Only the first outcome of a job counts. What others do to the job later says nothing about the
+ * cause. */
 static void
 take_job(struct tried_job *j, const struct job_row *row)
 {
-    if (j->state != TRIED_WAITS && j->state != TRIED_RUNS)
-        return;
     j->state = state_of(row);
-    if (!row)
-        return;
     take_text(&j->queue, row->queue);
     take_text(&j->node, row->node);
     take_text(&j->error, j->state == TRIED_FAILED ? row->error : "");
@@ -217,17 +230,36 @@ take_job(struct tried_job *j, const struct job_row *row)
         j->run_ms = row->finished_ms - row->started_ms;
 }
 
-static void
-take_jobs(struct canary *c, const struct rowset *jobs)
+static const struct job_row *
+find_row(const struct rowset *jobs, const char *id)
 {
     const struct job_row *rows = jobs->rows;
 
+    for (int i = 0; i < jobs->n; i++)
+        if (!strcmp(rows[i].id, id))
+            return &rows[i];
+    return NULL;
+}
+
+/* queues NULL: this look did not ask for the queues. If jobs are missing, the next look asks for
+ * them and judges these jobs. */
+static void
+take_jobs(struct canary *c, const struct rowset *jobs, const struct rowset *queues)
+{
+    const char *asked = c->whole->params.value[PARAM_QUEUE];
+
+    c->misses = false;
     for (int i = 0; i < c->n; i++) {
-        const struct job_row *row = NULL;
-        for (int k = 0; k < jobs->n && !row; k++)
-            if (!strcmp(rows[k].id, c->jobs[i].id))
-                row = &rows[k];
-        take_job(&c->jobs[i], row);
+        struct tried_job *j = &c->jobs[i];
+        const struct job_row *row = find_row(jobs, j->id);
+        if (j->state != TRIED_WAITS && j->state != TRIED_RUNS)
+            continue;
+        if (row)
+            take_job(j, row);
+        else if (queues)
+            j->state = state_of_missing(*j->queue ? j->queue : asked ? asked : "", queues);
+        else
+            c->misses = true;
     }
 }
 
@@ -262,7 +294,7 @@ count_rest(struct canary *c)
     touch(c);
 }
 
-/* An answer failed. A lost connection is waited for; what was tried stays as it is meanwhile. */
+/* An answer failed. If the connection is lost, waits for it and changes nothing meanwhile. */
 static void
 lost(struct canary *c, const struct err *e)
 {
@@ -282,7 +314,7 @@ lost(struct canary *c, const struct err *e)
     }
     struct buf b = {0};
     buf_printf(&b,
-               "%d jobs were requeued (action %s), and what became of them is not known: %s; "
+               "%d jobs were requeued (action %s), but their outcome is not known: %s; "
                "the rest is as it was",
                c->n, action_id(c->few), e->text);
     over(c, true, err_exit_code(e), b.data);
@@ -297,22 +329,20 @@ is_back(struct canary *c)
 }
 
 static void
-take_obstacles(struct canary *c, struct db_reply *reply, int i)
+take_obstacles(struct canary *c, struct db_reply *reply, int i, const struct rowset *queues)
 {
-    struct rowset life = {0}, nodes = {0}, queues = {0};
+    struct rowset life = {0}, nodes = {0};
     struct err e;
-    bool ok = record_decode(&record_queue, db_take(reply, i++), &queues, &e);
+    bool ok = record_decode(&record_life, db_take(reply, i++), &life, &e);
 
-    ok = ok && record_decode(&record_life, db_take(reply, i++), &life, &e);
     ok = ok && record_decode(&record_node, db_take(reply, i++), &nodes, &e);
     free(c->obstacle);
-    c->obstacle = ok ? canary_find_obstacle(c->jobs, c->n, &queues, &life, &nodes) : NULL;
+    c->obstacle = ok ? canary_find_obstacle(c->jobs, c->n, queues, &life, &nodes) : NULL;
     rowset_free(&life);
     rowset_free(&nodes);
-    rowset_free(&queues);
 }
 
-/* By the clock on the wall, which stands still in pictures. */
+/* By the wall clock, because QUEUETOP_NOW can freeze it (for pictures). */
 static int64_t
 waited_now(const struct canary *c)
 {
@@ -326,7 +356,7 @@ looked(void *ctx, struct db_reply *reply)
 {
     struct canary *c = ctx;
     struct err e = reply->err;
-    struct rowset jobs = {0};
+    struct rowset jobs = {0}, queues = {0};
 
     c->looking = false;
     if (c->orphan) {
@@ -335,15 +365,19 @@ looked(void *ctx, struct db_reply *reply)
     }
     if (c->state != CANARY_WATCHING)
         return;
-    if (e.kind != ERR_NONE || !record_decode(&record_job, db_take(reply, 0), &jobs, &e)) {
+    bool with_queues = reply->n > 1;
+    if (e.kind != ERR_NONE || !record_decode(&record_job, db_take(reply, 0), &jobs, &e) ||
+        (with_queues && !record_decode(&record_queue, db_take(reply, 1), &queues, &e))) {
+        rowset_free(&jobs);
         lost(c, &e);
         return;
     }
     is_back(c);
-    take_jobs(c, &jobs);
+    take_jobs(c, &jobs, with_queues ? &queues : NULL);
     rowset_free(&jobs);
-    if (reply->n > 1)
-        take_obstacles(c, reply, 1);
+    if (reply->n > 2)
+        take_obstacles(c, reply, 2, &queues);
+    rowset_free(&queues);
     if (!any_waits(c)) {
         free(c->obstacle);
         c->obstacle = NULL;
@@ -368,15 +402,15 @@ has_moved(struct canary *c)
     if (c->serial == adapter_serial(c->adapter))
         return false;
     over(c, true, 3,
-         xstrdup("another queue is there now than the one that was asked: what became of "
-                 "the few is not known"));
+         xstrdup("the schema holds another queue now than when this action began: the outcome of "
+                 "the tried jobs is not known"));
     return true;
 }
 
 static void
 look(void *ctx)
 {
-    static const enum section_id obstacles[] = {SEC_QUEUES, SEC_LIFE, SEC_NODES};
+    static const enum section_id besides[] = {SEC_QUEUES, SEC_LIFE, SEC_NODES};
     struct db_param storage[4][ADAPTER_PARAMS];
     struct db_stmt stmts[4];
     struct canary *c = ctx;
@@ -391,12 +425,14 @@ look(void *ctx)
     stmts[n] = adapter_bind(c->adapter, SEC_JOBS, &p, storage[n]);
     n++;
     int64_t now = clock_ms();
+    int most = c->misses ? 2 : 1;
     if (knows_obstacles(c) && any_waits(c) &&
         (!c->obstacles_ms || now - c->obstacles_ms >= OBSTACLES_MS)) {
         c->obstacles_ms = now;
-        for (; n < 4; n++)
-            stmts[n] = adapter_bind(c->adapter, obstacles[n - 1], NULL, storage[n]);
+        most = 4;
     }
+    for (; n < most; n++)
+        stmts[n] = adapter_bind(c->adapter, besides[n - 1], NULL, storage[n]);
     struct db_call call = {.stmts = stmts, .n = n, .dry = true};
     adapter_settings(c->adapter, false, &call);
     c->looking = true;
@@ -483,7 +519,7 @@ choose(struct canary *c)
     try_few(c, ids, n);
 }
 
-/* Finished jobs come as new ones: nothing shows what became of the old id. */
+/* True if some jobs have finished: they are requeued under new ids, so nobody can watch them. */
 static bool
 has_finished(const struct action *a)
 {
@@ -523,7 +559,7 @@ canary_new(struct action *whole, int n, int wait_ms)
 
 /* --- from one state to the next ------------------------------------------------------------------- */
 
-/* Those that the requeue changed are watched; the others were left alone by its guards. */
+/* Watches the jobs that the requeue has changed. Its guards left the other jobs alone. */
 static void
 watch(struct canary *c)
 {
@@ -590,8 +626,9 @@ update_rest(struct canary *c)
         return;
     if (s != ACTION_READY) {
         struct err e = *action_error(c->rest);
+        bool too_long = e.kind == ERR_TIMEOUT && ++c->counts >= COUNTS_MOST;
         bool comes_back = e.kind == ERR_CONN || e.kind == ERR_TIMEOUT;
-        if (!comes_back) {
+        if (!comes_back || too_long) {
             over_by(c, c->rest);
             return;
         }
@@ -635,12 +672,15 @@ void
 canary_stop(struct canary *c)
 {
     c->stopped = true;
-    if (c->state == CANARY_CHOOSING)
+    if (c->state == CANARY_CHOOSING) {
+        if (c->looking)
+            db_cancel(c->db);
         over(c, false, 3, xstrdup("nothing was changed"));
-    else if (c->state == CANARY_TRYING)
+    } else if (c->state == CANARY_TRYING) {
         action_stop(c->few);
-    else if (c->state != CANARY_OVER)
+    } else if (c->state != CANARY_OVER) {
         over_stopped(c);
+    }
 }
 
 void

@@ -1,8 +1,8 @@
 /*
- * What came of a batch, counted by outcome: few distinct pairs of (state, why), many rows. A queue
- * that keeps no record of an action answers with the rows that a batch changed; ids that are not
- * among them are counted against the guard of the statement. In the same way a preview is made by
- * batches that are rolled back.
+ * Counts the rows of a batch by outcome: many rows, but few different pairs of (state, why). A
+ * queue that keeps no record of an action answers with the rows that a batch changed; ids that are
+ * not among them are counted against the guard of the statement. In the same way a preview is made
+ * by batches that are rolled back.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ tally_add(struct tally *t, const char *state, const char *why, int64_t n)
             t->rows[i].n += n;
             return;
         }
-    if (t->n >= PAIRS_MOST && strcmp(why, OTHERS) != 0) { /* reasons that name an id would be too
-                                                             many */
+    if (t->n >= PAIRS_MOST && strcmp(why, OTHERS) != 0) { /* if each reason names an id, there
+                                                             are too many */
         tally_add(t, state, OTHERS, n);
         return;
     }
@@ -80,14 +80,14 @@ action_note(const struct action *a, const char *key)
     return adapter_note(a->adapter, a->section, key);
 }
 
-/* Ids that were asked for and did not come back. */
+/* Counts the ids that were asked for and are missing in the answer. */
 static void
 add_missing(const struct action *a, struct tally *t, int n)
 {
     const char *guard = action_note(a, "guard");
     char *why = a->in_doubt ? xstrdup(WHY_LOST)
                 : guard     ? xasprintf("guard: %s", guard)
-                            : xstrdup("not in a fitting state any more");
+                            : xstrdup("its state does not allow this any more");
 
     tally_add(t, "", why, n);
     free(why);
@@ -162,7 +162,7 @@ action_tried(struct action *a)
 
     a->batch = a->at = a->tries = a->narrow = 0;
     a->slowest_us = 0;
-    if (a->ids) /* as the first batch will send them: the dialog shows the statement */
+    if (a->ids) /* as the first batch will send them, because the dialog shows the statement */
         params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, n);
     params_set(&a->params, PARAM_CURSOR, NULL);
     action_previewed(a);

@@ -1,7 +1,7 @@
 /*
  * The table of the acts, from model/adapter/acts.def, and the sentences that the dialog of the
- * console and the command line show alike. Foreign text goes through as it is; who draws it
- * sanitises it.
+ * console and the command line show alike. Foreign text is passed on unchanged; the code that draws
+ * it must sanitise it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,8 +201,8 @@ action_make_texts(struct action *a)
 
 /* --- the outcome ------------------------------------------------------------------------------ */
 
-/* Rows that came into this state, for whatever reason; 0 if an earlier row of this state was
- * counted already. */
+/* The number of rows that came into the state of row i, for any reason; 0 if an earlier row of the
+ * tally has the same state, because the sum was shown there. */
 static int64_t
 sum_of_state(const struct tally *t, int i)
 {
@@ -304,14 +304,14 @@ add_summary(struct buf *b, const struct action *a)
         break;
     case ACTION_DOUBTFUL:
         if (!a->audited) {
-            buf_str(b, "the connection was lost and the last answer with it: only the rows "
-                       "themselves tell whether the last batch was done");
+            buf_str(b, "the connection was lost before the last answer: look at the rows to see "
+                       "whether the last batch was done");
             break;
         }
         buf_printf(b,
-                   "the connection was lost and the last answer with it: whether batch %d was done "
-                   "stands in the audit under %s",
-                   a->batch, a->id);
+                   "the connection was lost before the last answer: look in the audit under %s "
+                   "whether batch %d was done",
+                   a->id, a->batch);
         break;
     }
 }
@@ -360,7 +360,7 @@ action_exit_code(const struct action *a)
         return 3;
     case ACTION_FAILED:
         if (a->act == ACT_UNDO && !some && a->error.kind == ERR_REFUSED)
-            return 3; /* no value of the user is wrong, but the action can't be undone */
+            return 3; /* the user's words are right, but the action can't be undone */
         return some ? 6 : err_exit_code(&a->error);
     case ACTION_PREVIEWING:
     case ACTION_RUNNING:

@@ -54,7 +54,8 @@ take_ids(struct action *a, const struct intent *in)
         a->ids[a->nids] = xstrdup(in->ids[a->nids]);
 }
 
-/* Sorts ids and drops doubles: a preview that counts the rows that came back counts an id once. */
+/* Sorts the ids and drops duplicates, because a preview that counts the rows of the answer counts
+ * each id once. */
 void
 action_sort_ids(struct action *a)
 {
@@ -140,7 +141,8 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     return a;
 }
 
-/* What the intent wants but the section has no parameter for, as "can't ..."; NULL = nothing. */
+/* An option of the intent for which the section has no parameter, as words that fit behind "can't";
+ * NULL = there is none. */
 static const char *
 option_lacking(const struct action *a, const struct intent *in)
 {
@@ -153,12 +155,12 @@ option_lacking(const struct action *a, const struct intent *in)
     if (in->fail && !adapter_takes(ad, a->section, PARAM_FAIL))
         return "end the jobs as failed";
     if (in->no_count && !adapter_takes(ad, a->section, PARAM_COUNT))
-        return "leave the lost try uncounted";
+        return "not count the lost try";
     return NULL;
 }
 
-/* The section that does the act: by ids or by filter as the intent wants, or the only one that
- * there is. */
+/* The section that does the act: by ids or by filter, as the intent asks. If the act has only one
+ * section, that one. */
 static enum section_id
 missing_section(const struct action *a)
 {
@@ -211,7 +213,7 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
 
 /* --- the same wish with other options ------------------------------------------------------------ */
 
-/* The reason of the user behind the lead, no longer than the audit takes. */
+/* Joins the lead and the user's reason, cut to the length that the audit accepts. */
 static void
 set_reason(struct action *a, const char *reason)
 {
@@ -233,7 +235,7 @@ set_reason(struct action *a, const char *reason)
     buf_free(&b);
 }
 
-/* What the user gave as the reason, without the lead. */
+/* The user's reason without the lead. */
 static const char *
 own_reason(const struct action *a)
 {
@@ -270,7 +272,7 @@ is_one_of(const char *id, const char *const *ids, int n)
     return false;
 }
 
-/* The ids that were named or looked up, but for some. */
+/* Copies the ids that were named or looked up, except the n ids in `without`. */
 static void
 copy_ids(struct action *a, const struct action *old, const char *const *without, int n)
 {
@@ -280,7 +282,7 @@ copy_ids(struct action *a, const struct action *old, const char *const *without,
             a->ids[a->nids++] = xstrdup(old->ids[i]);
 }
 
-/* The same wish with a uuid of its own; neither ids nor options yet. */
+/* A copy of the action with a uuid of its own, still without ids and options. */
 static struct action *
 same_wish(const struct action *old)
 {
@@ -324,7 +326,7 @@ set_spread(struct action *a, int64_t ms)
         params_set_interval(&a->params, PARAM_BY, ms);
 }
 
-/* A new action with a uuid of its own, previewed anew. */
+/* A new action with a uuid of its own and a new preview. */
 struct action *
 action_again(const struct action *old, const struct act_options *o)
 {
@@ -349,7 +351,7 @@ set_lead(struct action *a, const struct action *whole, const char *lead)
     free(a->lead);
     a->lead = xstrdup(lead);
     set_reason(a, own_reason(whole));
-    a->expected = -1; /* was compared with the count of the whole */
+    a->expected = -1; /* the expected count was that of the whole action */
     params_set(&a->params, PARAM_EXPECTED, NULL);
 }
 

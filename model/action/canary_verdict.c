@@ -86,9 +86,10 @@ failed_alike(const struct tried_job *jobs, int n)
     return first != NULL;
 }
 
-/* A few that failed again among many that are done are jobs with a fault of their own. */
+/* If most jobs are done and only a few failed again, these few probably have a fault of their own,
+ * so hope is not low. */
 static enum canary_hope
-hope_of(int done, int failed, int open)
+hope_of(int done, int failed, int open) /* done: also those not kept */
 {
     if (failed == 0)
         return done > 0 && open == 0 ? HOPE_GOOD : HOPE_UNKNOWN;
@@ -104,7 +105,7 @@ canary_judge(const struct tried_job *jobs, int n)
 
     for (int i = 0; i < n; i++)
         v.by_state[jobs[i].state]++;
-    v.hope = hope_of(v.by_state[TRIED_DONE], v.by_state[TRIED_FAILED],
+    v.hope = hope_of(v.by_state[TRIED_DONE] + v.by_state[TRIED_NOT_KEPT], v.by_state[TRIED_FAILED],
                      v.by_state[TRIED_WAITS] + v.by_state[TRIED_RUNS]);
     return v;
 }
@@ -129,6 +130,8 @@ canary_say(const struct canary_verdict *v, int64_t waited_ms, struct buf *out)
         [HOPE_NONE] = NULL,
     };
     int done = v->by_state[TRIED_DONE], open = v->by_state[TRIED_WAITS] + v->by_state[TRIED_RUNS];
+    int not_kept = v->by_state[TRIED_NOT_KEPT];
+    static const char left[] = "completed or were removed (finished jobs are not kept there)";
     const char *sign = "";
 
     if (v->hope == HOPE_NONE) {
@@ -137,14 +140,19 @@ canary_say(const struct canary_verdict *v, int64_t waited_ms, struct buf *out)
                    v->same_error ? "the same error" : "different errors");
         return;
     }
+    sign = ", ";
     if (done > 0) {
         buf_printf(out, "%d of %d %s done", done, v->tried, done == 1 ? "is" : "are");
-        sign = ", ";
+        add_part(out, &sign, not_kept, left);
+    } else if (not_kept > 0) {
+        buf_printf(out, "%d of %d %s", not_kept, v->tried, left);
     } else {
         buf_printf(out, "none of %d is done", v->tried);
         sign = ": ";
     }
     add_part(out, &sign, v->by_state[TRIED_FAILED], "failed again");
+    if (not_kept > 0 && v->by_state[TRIED_FAILED] == 0)
+        buf_str(out, ", none failed again");
     add_part(out, &sign, v->by_state[TRIED_GONE], "were discarded or purged meanwhile");
     if (open > 0)
         buf_printf(out, "%s%d without an answer in %llds", sign, open,
@@ -189,8 +197,8 @@ takes_queue(const char *list, const char *queue)
     return false;
 }
 
-/* No worker at all; or all that are known have named their queues, and this one is not among them.
- */
+/* Says that no worker takes the queue: no worker is alive, or each living worker has named its
+ * queues and this queue is not among them. */
 static char *
 find_idle(const char *queue, const struct life_row *life, const struct rowset *nodes)
 {
@@ -209,7 +217,7 @@ find_idle(const char *queue, const struct life_row *life, const struct rowset *n
         living += strcmp(n[i].state, "dead") != 0 && strcmp(n[i].state, "stopped") != 0;
     }
     if (living < life->workers)
-        return NULL; /* others work without a row of their own: they take all queues */
+        return NULL; /* other workers have no row in nodes: they may take all queues */
     return xasprintf(
         "no worker takes this queue: those that are alive work others; start one for %s "
         "(queuetop work)",

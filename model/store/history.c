@@ -17,11 +17,12 @@ enum { RECENT = 8 };
 
 struct track { /* one queue */
     char *queue;
-    int64_t step;                  /* number of the newest step: at_ms / step_ms */
+    int64_t step;                  /* number of the newest step = at_ms / step_ms */
     int64_t first_step;            /* of the oldest value in the ring */
     int64_t moved_step;            /* the last step in which a counter changed */
     int64_t (*last)[SERIES_COUNT]; /* [step % steps]: the newest value in that step */
-    int64_t *at_ms;                /* [step % steps]: when that was; 0 = nothing seen in it */
+    int64_t *at_ms;                /* [step % steps]: time of that value; 0 = no value in the
+                                      step */
     struct sample recent[RECENT];  /* newest at (nrecent - 1) % RECENT */
     int64_t nrecent;
 };
@@ -30,8 +31,8 @@ struct history {
     int step_ms, steps;
     struct track **tracks; /* sorted by name */
     int n, cap;
-    int most;       /* but for ""; 0 = any number */
-    int64_t forgot; /* the step in which the old ones were last taken away */
+    int most;       /* the most rings, without the one of ""; 0 = no limit */
+    int64_t forgot; /* the step in which old rings were last removed */
 };
 
 struct history *
@@ -83,7 +84,8 @@ history_step_ms(const struct history *h)
     return h->step_ms;
 }
 
-/* The place of the queue in the sorted list, or the place where it would be put. */
+/* The place of the queue in the sorted list; if the list does not have it, the place where it
+ * belongs. */
 static int
 find_place(const struct history *h, const char *queue, bool *found)
 {
@@ -304,8 +306,8 @@ seen_before(const struct history *h, const struct track *t, int64_t step)
     return -1;
 }
 
-/* The rate of one step: from the last value before it to its own. A step without a value gets the
- * rate of the gap that it lies in. */
+/* The rate of one step, from the last value before the step to the value in the step. A step
+ * without a value gets the mean rate between the values before and after it. */
 static double
 step_value(const struct history *h, const struct track *t, enum series what, int64_t step)
 {
@@ -336,4 +338,62 @@ history_read(const struct history *h, const char *queue, enum series what, int64
 
     for (int i = 0; i < n; i++)
         out[i] = t ? step_value(h, t, what, now - (n - 1 - i)) : (double)NAN;
+}
+
+/* --- since when -------------------------------------------------------------------------------- */
+
+static void
+since_step(const struct history *h, const struct track *t, enum series what, int64_t step,
+           struct history_since *out)
+{
+    const struct sample *now = newest(t);
+    const int64_t *then = t->last[step % h->steps];
+    int64_t done = now->value[SERIES_DONE], was = then[SERIES_DONE];
+
+    out->at_ms = t->at_ms[step % h->steps];
+    out->ms = now->at_ms - out->at_ms;
+    out->before = seen_before(h, t, step) < 0;
+    out->done = done == FIELD_NULL || was == FIELD_NULL ? FIELD_NULL : done - was;
+    out->was = (double)then[what];
+}
+
+bool
+history_still(const struct history *h, const char *queue, enum series counter,
+              struct history_since *out)
+{
+    const struct track *t = find_track(h, queue);
+    const struct sample *now = t ? newest(t) : NULL;
+    int64_t found = -1;
+
+    if (!now || now->value[counter] == FIELD_NULL)
+        return false;
+    for (int64_t step = t->step; step >= 0; step = seen_before(h, t, step)) {
+        if (t->last[step % h->steps][counter] != now->value[counter])
+            break;
+        found = step;
+    }
+    if (found >= 0)
+        since_step(h, t, counter, found, out);
+    return found >= 0;
+}
+
+bool
+history_falls(const struct history *h, const char *queue, enum series gauge,
+              struct history_since *out)
+{
+    const struct track *t = find_track(h, queue);
+    const struct sample *now = t ? newest(t) : NULL;
+    int64_t found = -1, most = now ? now->value[gauge] : FIELD_NULL;
+
+    if (most == FIELD_NULL)
+        return false;
+    for (int64_t step = t->step; step >= 0; step = seen_before(h, t, step))
+        if (t->last[step % h->steps][gauge] > most) { /* an unknown value is lower than all
+                                                         others */
+            most = t->last[step % h->steps][gauge];
+            found = step;
+        }
+    if (found >= 0)
+        since_step(h, t, gauge, found, out);
+    return found >= 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The arithmetic of a queue's future. A band of 5 % is left in which nothing is said to change:
- * what comes in and goes out is never quite the same.
+ * Computes where a queue is heading. If the rates in and out differ by less than 5 %, the queue
+ * counts as steady, because the two rates are never exactly equal.
  */
 #include "model/store/outlook.h"
 
@@ -14,7 +14,7 @@
 #define BAND 1.05
 #define NOTHING 0.001 /* jobs a second */
 
-enum { MINUTE_S = 60, MINUTE_MS = 60000, WAITS_MS = 60000, TURN_MINUTES = 240 };
+enum { MINUTE_S = 60, MINUTE_MS = 60000, WAITS_MS = 60000, FULL_MS = 15000, TURN_MINUTES = 240 };
 static const double FAR_S = 90 * 86400.0;
 
 struct flow
@@ -31,7 +31,7 @@ is_above(double a, double b)
     return a > b * BAND && a - b > NOTHING;
 }
 
-/* Rates of the last minute that are not known contradict nothing. */
+/* True if the rates of the last minute agree with the trend, or are not known. */
 static bool
 agrees(double more, double less)
 {
@@ -48,7 +48,8 @@ trend_of(const struct queue_row *q)
         return TREND_EMPTY;
     if (q->ready == FIELD_NULL)
         return TREND_UNKNOWN;
-    if (isnan(f.in) || isnan(f.out)) /* too new, but what does not even run stands */
+    if (isnan(f.in) || isnan(f.out)) /* the queue is too new for rates of five minutes; but it
+                                        stands still if nothing runs */
         return q->done_per_s < NOTHING && q->running <= 0 ? TREND_STANDS : TREND_UNKNOWN;
     if (f.out < NOTHING && still)
         return TREND_STANDS;
@@ -80,7 +81,7 @@ outlook_turn(const char *nets, int64_t upto_ms, bool *before)
     }
     if (n == 0)
         return FIELD_NULL;
-    /* half a minute's growth above the least is still the same level */
+    /* a level that is above the minimum by at most half a minute's growth counts as the minimum */
     int last = n < 5 ? n : 5;
     double near = (sum[n] - sum[n - last]) / last / 2;
     for (int i = 0; i < n; i++)
@@ -92,7 +93,8 @@ outlook_turn(const char *nets, int64_t upto_ms, bool *before)
 
 /* --- what holds it ---------------------------------------------------------------------------- */
 
-/* Only if jobs wait longer than they should: otherwise the limit does what it is for. */
+/* True if jobs wait longer than they should. Otherwise a limit only does its work and holds nothing
+ * back. */
 static bool
 waits(const struct queue_row *q, enum trend t, int64_t now_ms)
 {
@@ -109,6 +111,17 @@ has_no_node(const struct queue_row *q, const struct slots *s)
     return s->told && s->all == 0 && q->running <= 0;
 }
 
+/* True if the limit is reached, or was reached a moment ago: between short jobs there are gaps in
+ * which fewer run. */
+static bool
+is_full(const struct queue_row *q, int64_t now_ms)
+{
+    if (q->max_running < 0)
+        return false;
+    return q->running >= q->max_running ||
+           (q->full_ms != FIELD_NULL && now_ms - q->full_ms < FULL_MS);
+}
+
 static void
 find_hold(struct outlook *o, const struct queue_row *q, const struct slots *s, int64_t now_ms)
 {
@@ -121,7 +134,7 @@ find_hold(struct outlook *o, const struct queue_row *q, const struct slots *s, i
         o->held = HELD_NO_NODE;
     else if (waiting && q->fails5 != FIELD_NULL && q->fails5 > 0 && q->fails5 > q->completed5)
         o->held = HELD_FAILING;
-    else if (waiting && q->max_running >= 0 && q->running >= q->max_running) {
+    else if (waiting && is_full(q, now_ms)) {
         o->held = HELD_LIMIT;
         o->held_of = q->max_running;
     } else if (keyed && (q->ready <= 0 || (waiting && q->blocked > q->ready)))
@@ -136,7 +149,7 @@ find_hold(struct outlook *o, const struct queue_row *q, const struct slots *s, i
 
 /* --- together --------------------------------------------------------------------------------- */
 
-/* By the mean of the jobs that completed. */
+/* The number of slots, by the mean run time of the jobs that completed. */
 static int64_t
 slots_for(const struct queue_row *q, double per_s)
 {

@@ -1,5 +1,5 @@
 /*
- * The life of a store, and what screens say to it and ask of it.
+ * The life of a store, and the functions that screens call.
  */
 #include "model/store/store.h"
 
@@ -18,9 +18,9 @@ store_touch(struct store *s)
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-/* The header shows the state of the connection. A connection that breaks between two refreshes
- * loses no answer, so no call fails. What the next connection leads to must be asked all the
- * same. */
+/* After a break, looks again which queue is there, because the next connection may lead to another
+ * server. Between two refreshes no call is out that could fail, so only this function notices the
+ * break. The header shows the state. */
 static void
 db_changed(void *ctx)
 {
@@ -52,7 +52,7 @@ make_store(struct loop *l, struct db *watcher, struct adapter *a, const char *sc
     for (int t = 0; t < TOPIC_COUNT; t++) {
         s->slots[t].chosen = t != TOPIC_JOB && t != TOPIC_RUNS && t != TOPIC_STEPS;
         if (!adapter_has(a, topic_kinds[t].sections[0]))
-            s->slots[t].info.unavailable = "this queue system does not tell";
+            s->slots[t].info.unavailable = "this queue system does not record this";
     }
     return s;
 }
@@ -68,7 +68,8 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
     return s;
 }
 
-/* It plans no question (alive is false), and looks like a store that is connected. */
+/* A store of a recording. It plans no questions (alive is false), and looks like a connected store.
+ */
 struct store *
 store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
                 void *ctx)
@@ -185,6 +186,9 @@ store_age_ms(const struct store *s, enum topic t)
     return s->clock_stands ? 0 : store_clock(s) - info->taken_ms;
 }
 
+/* Data that the budget puts off is not stale, but nobody takes data as old as this for live. */
+enum { LIVE_MOST_MS = 60000 };
+
 bool
 store_is_stale(const struct store *s, enum topic t)
 {
@@ -198,7 +202,8 @@ store_is_stale(const struct store *s, enum topic t)
     int64_t usual = store_wait_ms(s, slot, t);
     if (slot->info.next_ms && plan > usual)
         usual = plan;
-    return age > 2 * usual + 500 && !(s->pace.budget.slowed && !slot->info.asking);
+    bool is_late = age > 2 * usual + 500, is_put_off = s->pace.budget.slowed && !slot->info.asking;
+    return is_late && !(is_put_off && age < LIVE_MOST_MS);
 }
 
 void
@@ -216,8 +221,8 @@ store_set_interval(struct store *s, int interval_ms)
 void
 store_set_share(struct store *s, double share)
 {
-    (void)budget_wait_ms(&s->pace.budget, clock_ms()); /* the time up to now counts by the old
-                                                          share */
+    (void)budget_wait_ms(&s->pace.budget, clock_ms()); /* the time until now is counted with the
+                                                          old share */
     s->pace.budget.share = share;
 }
 

@@ -20,12 +20,15 @@
 enum {
     ERROR_WAIT_MS = 5000,
     COST_FACTOR = 5,
-    FAILED_COST_US = 5000, /* waiting for a lock costs the server nothing */
+    FAILED_COST_US = 5000, /* assumed cost of a failed call: a wait for a lock costs the server
+                              nothing */
     SLOW_US = 200000,
     QUICK_US = 100000,
-    HEALTH_TIMEOUT_MS = 1000, /* views of the catalog: another session's lock may block them */
+    HEALTH_TIMEOUT_MS = 1000, /* short, because another session's lock may block reads of the
+                                 catalog */
     COSTLY_WAIT_MS = 60000,   /* between two questions of a costly section */
     COSTLY_TIMEOUT_MS = 3000,
+    RARE = 10, /* the pace of topics that are asked alone */
     STMTS_MAX = TOPIC_COUNT * SECTIONS_MAX + 1
 };
 
@@ -50,7 +53,7 @@ struct statements {
 
 static void run_due(void *ctx);
 
-/* The adapter says that it is slow ("-- cost:"). */
+/* True if the adapter marks a section of the topic as slow ("-- cost:"). */
 static bool
 is_costly(const struct store *s, enum topic t)
 {
@@ -62,7 +65,7 @@ is_costly(const struct store *s, enum topic t)
     return false;
 }
 
-/* The limit of a topic that never shares a pipeline; 0 = it does. */
+/* The time limit of a topic that is always asked alone; 0 = the topic may share a pipeline. */
 static int
 own_timeout_ms(const struct store *s, enum topic t)
 {
@@ -73,12 +76,31 @@ own_timeout_ms(const struct store *s, enum topic t)
     return is_costly(s, t) ? COSTLY_TIMEOUT_MS : 0;
 }
 
-int64_t
-store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
+/* The planned time between two refreshes, without regard to their cost. */
+static int64_t
+planned_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
 {
     int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
-    int64_t wait = (int64_t)s->pace.interval_ms * (pace ? pace : topic_kinds[t].pace);
-    int64_t cost = slot->work_us * COST_FACTOR / 1000;
+
+    return (int64_t)s->pace.interval_ms * (pace ? pace : topic_kinds[t].pace);
+}
+
+/* The shortest pause after an answer; it depends on the cost of the answer. */
+static int64_t
+pause_ms(const struct store *s, const struct topic_slot *slot)
+{
+    int64_t work = slot->work_us;
+
+    if (slot->info.err.kind != ERR_NONE && work > FAILED_COST_US)
+        work = FAILED_COST_US;
+    return s->still.on ? 0 : budget_pause_ms(&s->pace.budget, work);
+}
+
+/* Between two refreshes if there were no budget. */
+static int64_t
+unpaused_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
+{
+    int64_t wait = planned_ms(s, slot, t), cost = slot->work_us * COST_FACTOR / 1000;
 
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
         wait < ERROR_WAIT_MS)
@@ -88,10 +110,18 @@ store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t
     return wait > cost ? wait : cost;
 }
 
+int64_t
+store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
+{
+    int64_t wait = unpaused_ms(s, slot, t), pause = pause_ms(s, slot);
+
+    return wait > pause ? wait : pause;
+}
+
 /* --- the answer ---------------------------------------------------------------------------- */
 
-/* What a call cost in microseconds: as the server reports, or as measured here if it reports
- * nothing. */
+/* The cost of a call in microseconds: the time that the server reports, or else the time that was
+ * measured here. */
 static int64_t
 read_spent(struct store *s, struct db_reply *reply)
 {
@@ -187,7 +217,8 @@ part_answer(const struct pipeline *ask, const struct pipeline_part *p, struct db
     slot->info.next_ms = slot->again ? 0 : now + store_wait_ms(s, slot, p->topic);
 }
 
-/* Which statements these are: topics, what each is asked for, and how many statements it has. */
+/* A hash that identifies the statements of a pipeline: its topics, their parameters and the number
+ * of statements of each. */
 static uint64_t
 hash_of(const struct pipeline *ask)
 {
@@ -264,7 +295,7 @@ add_topic(struct store *s, struct pipeline *ask, struct statements *st, enum top
     slot->info.next_ms = 0;
 }
 
-/* The topics of a set, in one pipeline. */
+/* Asks the topics of a set in one pipeline. */
 static void
 ask_topics(struct store *s, const bool *set)
 {
@@ -305,6 +336,16 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
     return slot->info.next_ms > wait_until ? slot->info.next_ms : wait_until;
 }
 
+/* True if the budget makes a live topic wait longer than planned. */
+static bool
+is_stretched(const struct store *s, enum topic t)
+{
+    const struct topic_slot *slot = &s->slots[t];
+
+    return slot->info.wanted && topic_kinds[t].pace < RARE &&
+           pause_ms(s, slot) > unpaused_ms(s, slot, t);
+}
+
 void
 store_plan(struct store *s)
 {
@@ -321,7 +362,7 @@ store_plan(struct store *s)
         int64_t due = due_ms(s, (enum topic)t, wait ? now + wait : 0);
         if (due < 0)
             continue;
-        s->pace.budget.slowed |= wait > 0 && due == now + wait;
+        s->pace.budget.slowed |= (wait > 0 && due == now + wait) || is_stretched(s, (enum topic)t);
         if (next < 0 || due < next)
             next = due;
     }
@@ -333,12 +374,15 @@ store_plan(struct store *s)
 enum turn { TOGETHER, ALONE, LAST, TURNS };
 
 /* Topics that share a pipeline are asked first; slow topics that nobody waits for are asked
- * last. */
+ * last. Topics that are asked rarely cost more than others: alone, they don't make the pause of the
+ * live ones longer. */
 static enum turn
 turn_of(const struct store *s, enum topic t)
 {
     if (t == TOPIC_FINAL)
         return LAST;
+    if (topic_kinds[t].pace >= RARE)
+        return ALONE;
     return s->slots[t].alone || own_timeout_ms(s, t) > 0 ? ALONE : TOGETHER;
 }
 

@@ -8,15 +8,22 @@
  * of the last WORK_RUNS runs of the same statements counts what the fastest of them needed: the one
  * that waited least. The first run counts whole; when a faster one comes, the difference is given
  * back. When the work grows, the old runs are out of the ring after WORK_RUNS refreshes.
+ *
+ * The bucket alone would let a costly refresh empty it again and again, and the cheap ones beside
+ * it would wait as long. So a refresh also keeps a pause that grows with its cost, up to half a
+ * minute: the topics of one pipeline may use EVEN_SHARE of the budget, and the rest is for
+ * questions that are asked once.
  */
 #include "model/store/store_parts.h"
 
 #include <stdlib.h>
 
 #define BUDGET_SHARE 0.02
+#define EVEN_SHARE 0.75
 enum {
     BALANCE_MOST_US = 200000,   /* ten seconds' worth */
     BALANCE_LEAST_US = -600000, /* half a minute's */
+    PAUSE_MOST_MS = 30000,      /* so that no first answer of a busy server stops a screen */
     WALL_LEAST_MS = 10000
 };
 
@@ -58,7 +65,8 @@ budget_spend(struct budget *b, int64_t now, int64_t us)
     b->spent_us[i] += us;
 }
 
-/* The runs of these statements; those that were not asked for longest make room. */
+/* Finds the runs of these statements. If there is no free place, the statements that were not used
+ * for the longest time are dropped. */
 static struct work *
 find_work(struct budget *b, uint64_t statements)
 {
@@ -104,6 +112,14 @@ budget_wait_ms(struct budget *b, int64_t now)
                               : (int64_t)(-b->balance_us / (1000.0 * b->of_time * b->share)) + 1;
 }
 
+int64_t
+budget_pause_ms(const struct budget *b, int64_t work_us)
+{
+    double ms = (double)work_us / (1000.0 * b->of_time * b->share * EVEN_SHARE);
+
+    return ms < PAUSE_MOST_MS ? (int64_t)ms : PAUSE_MOST_MS;
+}
+
 double
 budget_load(const struct budget *b, int64_t now)
 {
@@ -116,5 +132,6 @@ budget_load(const struct budget *b, int64_t now)
         wall = (int64_t)SPENT_SLOTS * 1000;
     if (wall < WALL_LEAST_MS)
         wall = WALL_LEAST_MS;
-    return sum > 0 ? (double)sum / ((double)wall * 1000.0) : 0; /* what came back was of earlier */
+    return sum > 0 ? (double)sum / ((double)wall * 1000.0) : 0; /* a sum below 0 is a refund for
+                                                                   earlier runs */
 }

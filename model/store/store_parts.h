@@ -25,24 +25,24 @@ extern const struct topic_kind topic_kinds[TOPIC_COUNT];
 struct topic_slot {
     struct topic_info info;
     struct params params; /* of what is asked for */
-    bool chosen;          /* there is something to ask for */
-    bool again;           /* asked for while a query was under way */
-    bool alone;           /* not in one pipeline with others: it failed or was slow */
-    int64_t work_us;      /* of the last answer: what the server did, without waiting */
-    int serial;           /* grows when something else is asked for: older answers are void */
+    bool chosen;          /* the user has chosen the subject of the question */
+    bool again;           /* must be asked again when the present query is over */
+    bool alone;           /* asked in a pipeline of its own, because it failed or was slow */
+    int64_t work_us;      /* the server's work for the last answer, without waits */
+    int serial;           /* grows when the question changes: older answers are then dropped */
 };
 
 struct work { /* the last runs of the same statements, a ring */
     uint64_t statements;
     int64_t took_us[WORK_RUNS], charged_us[WORK_RUNS];
     int n;        /* runs so far */
-    int64_t used; /* the budget's count of queries at the last one */
+    int64_t used; /* the budget's `asked` at the last run */
 };
 
 struct budget {
-    double balance_us; /* what may be spent; grows by of_time of the time */
+    double balance_us; /* what may be spent; grows by the part of_time of wall time */
     double of_time;    /* 0.02, or what QUEUETOP_BUDGET says */
-    double share;      /* of that */
+    double share;      /* of of_time */
     int64_t at_ms;     /* when the balance was made */
     int64_t spent_us[SPENT_SLOTS], slot_s[SPENT_SLOTS]; /* by second, for store_load */
     int64_t since_ms;
@@ -61,7 +61,7 @@ enum window_find { FIND_NOTHING, FIND_END, FIND_UP };
 
 struct jobs_window {
     struct filter filter;
-    struct window_start *starts; /* that were scrolled past */
+    struct window_start *starts; /* starts of the windows before this one */
     int depth, cap;              /* 0 = the window starts at the top */
     int limit;                   /* rows asked for */
     int scan, scan_most;         /* rows to look through; how far that may grow */
@@ -109,8 +109,8 @@ struct source_facts {          /* store_open.c: which queue is there, at which s
     bool turned;        /* the server has become a standby, or is none any more */
     bool nameless;      /* the server can't say which one it is */
     int moves;          /* how often the server was another one after a break */
-    int adapter_serial; /* of what the answers are; 0 = none yet */
-    int64_t owners_ms;  /* when who owns all this was last looked at in full */
+    int adapter_serial; /* adapter_serial() that the answers belong to; 0 = none yet */
+    int64_t owners_ms;  /* when the owners were last checked in full */
     struct err error;
     int64_t server_ms, server_at_ms; /* the server's clock, and our monotonic clock then */
     struct rowset server, role;
@@ -125,7 +125,7 @@ struct pace { /* store_ask.c: when the next question is due; what the user sets 
 };
 
 struct queues_topic {                   /* store_queues.c */
-    struct rowset finals, times, paces; /* that came before any queue did */
+    struct rowset finals, times, paces; /* answers that came before the first answer about queues */
     bool finals_known;
     struct queue_row *rows; /* by name; their texts are in names */
     struct arena *names;
@@ -194,18 +194,21 @@ struct store {
 
 void budget_init(struct budget *b, int64_t now);
 void budget_spend(struct budget *b, int64_t now, int64_t us);
-/* Pays for a run of statements (a hash of what was asked) that took that long at the server; gives
- * what it counts as the server's work: see store_budget.c. */
+/* Pays for a run of statements (identified by a hash) that took took_us at the server. Returns the
+ * part that counts as the server's work: see store_budget.c. */
 int64_t budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_us);
 /* How long refreshes must wait until the bucket holds something again. */
 int64_t budget_wait_ms(struct budget *b, int64_t now);
+/* The shortest wait after a refresh of this cost, even if the bucket is full. */
+int64_t budget_pause_ms(const struct budget *b, int64_t work_us);
 double budget_load(const struct budget *b, int64_t now);
 
-/* Monotonic; of a recording the time that is shown. */
+/* The monotonic clock; for a recording, the time that is shown. */
 int64_t store_clock(const struct store *s);
 /* What the topic's question is about, as store_answer.key. */
 void store_key(const struct store *s, enum topic t, struct buf *out);
-/* Each how many intervals a topic is asked that no screen shows; 0 = it is not. */
+/* The number of intervals between two questions of a topic that no screen shows; 0 = it is never
+ * asked. */
 int store_tap_pace(const struct store *s, enum topic t);
 void store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us);
 void store_tap(struct store *s, const char *name, struct result **tables, int n,
@@ -216,19 +219,20 @@ int64_t store_wait_ms(const struct store *s, const struct topic_slot *slot, enum
 void store_touch(struct store *s); /* something changed: generation */
 void store_plan(struct store *s);  /* sets the timer for what is due next */
 void store_begin_open(struct store *s);
-void store_look_anew(struct store *s); /* what the connection leads to is asked again */
+void store_look_anew(struct store *s); /* detects again which queue the connection leads to */
 void store_lost(struct store *s, const struct err *e); /* the connection broke */
-/* The server says whether it is a standby: if that is news, all is asked again after this answer.
- */
+/* Takes the server's report whether it is a standby. If this has changed, the store opens again
+ * after this answer. */
 void store_note_recovery(struct store *s, int in_recovery);
-bool store_owners_due(struct store *s); /* who owns all that is read is looked at in full again */
+bool store_owners_due(struct store *s); /* a full check of the owners is due */
 void store_clear_error(struct store *s);
 /* An answer of a recording about the source itself: "server", "adapter", "version", "role". */
 void store_feed_source(struct store *s, struct store_answer *a);
 void store_set_clock(struct store *s, int64_t server_ms);
-void store_choose(struct store *s, enum topic t); /* something else is asked for: forget, ask */
+void store_choose(struct store *s, enum topic t); /* the question has changed: forgets the answer
+                                                     and asks */
 
-/* One section into one snapshot. */
+/* Takes the answer of one section into one snapshot. */
 bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
                     struct err *e);
 void store_init_queues(struct store *s);
@@ -240,7 +244,8 @@ void store_clear_queues(struct store *s);
 bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_times(struct store *s);
 struct queue_row *store_find_queue(const struct store *s, const char *queue); /* or NULL */
-/* What stands in a row of five minutes: that of the last answer, what was seen here. */
+/* The figures of five minutes in a row: store_carry_pace copies them from the row of the last
+ * answer, store_see_pace makes them from the counters that this console has seen. */
 void store_carry_pace(struct queue_row *q, const struct queue_row *was);
 void store_see_pace(const struct store *s, struct queue_row *q);
 void store_join_pace(struct store *s);
@@ -270,7 +275,7 @@ void store_done_health(struct store *s);
 void store_reset_health(struct store *s);
 void store_init_jobs(struct store *s);
 void store_done_jobs(struct store *s);
-void store_close_window(struct store *s); /* of a recording: nothing follows what was recorded */
+void store_close_window(struct store *s); /* for a recording: no row follows the recorded ones */
 bool store_take_groups(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_groups(struct store *s);
 bool store_take_group(struct store *s, struct db_reply *reply, struct err *e);

@@ -1,12 +1,12 @@
 /*
- * The queues: their settings, the live counts, how long jobs took and which finished ones are kept
- * come as answers of their own, at a pace of their own, and are joined here.
+ * The queues. Their settings, the live counts, the times of jobs and the numbers of kept finished
+ * jobs come in separate answers, each at its own pace, and are joined here.
  *
  * There may be a queue for each of fifty thousand customers. So one row a queue is all that is
  * kept: an answer is first read through, then written row by row over the rows of the last one, and
  * freed. Names are kept once, other texts as often as they change from row to row. With more queues
- * than QUEUE_TRACES only those that do something have a history, TRACES_MOST at most; rates are
- * those between two answers.
+ * than QUEUE_TRACES only active queues have a history, TRACES_MOST at most; the rates of the others
+ * come from the last two answers.
  */
 #include <math.h>
 #include <stddef.h>
@@ -49,7 +49,8 @@ add_to_totals(struct queue_row *sum, const struct queue_row *q)
         sum->oldest_ms = q->oldest_ms;
 }
 
-/* The rate between two answers. A counter that ran backwards was recounted: no rate. */
+/* The rate between two answers. If the counter ran backwards, it was recounted, and there is no
+ * rate. */
 static double
 rate_since(int64_t was, int64_t is, int64_t ms)
 {
@@ -94,7 +95,7 @@ sample_of(const struct store *s, const struct queue_row *q)
     };
 }
 
-/* was: the row of the last answer, NULL = there was none. */
+/* was: the row in the last answer, NULL = there was none. */
 static void
 note_rates(struct store *s, struct queue_row *q, const struct queue_row *was)
 {
@@ -220,7 +221,7 @@ struct half { /* the settings, or the counts */
     int *order; /* rows by name */
 };
 
-struct both { /* halves of one queue: rows, -1 = not in that half */
+struct both { /* the row numbers of one queue in both halves; -1 = not in that half */
     int config, count;
     bool was_there; /* in the last answer */
 };
@@ -261,8 +262,8 @@ sort_half(struct half *h)
         qsort_r(h->order, (size_t)h->n, sizeof *h->order, by_name, h);
 }
 
-/* Checks every row before any is taken. told: a bit for each live number that at least one queue
- * reports; a number that no queue reports is unknown, not 0. */
+/* Checks every row before any row is taken. told: one bit for each live number, set if at least one
+ * queue reports the number. A number that no queue reports is unknown, not 0. */
 static bool
 check_half(struct half *h, unsigned *told, struct err *e)
 {
@@ -315,7 +316,8 @@ name_of(const struct queues_answer *a, const struct both *b)
                           : result_text(a->counts.res, b->count, a->counts.name);
 }
 
-/* Rows of queues that are gone go; the others move to their new places, in the same memory. */
+/* Removes the rows of queues that no longer exist, and moves the others to their new places in the
+ * same memory. */
 static void
 make_places(struct store *s, struct queues_answer *a)
 {
@@ -388,13 +390,21 @@ carry_over(const struct store *s, struct queue_row *q, const struct queue_row *w
     q->traced = was->traced;
 }
 
-/* check_half has read the same row. */
+/* Can't fail, because check_half has read the same row. */
 static const struct queue_row *
 read_row(const struct half *h, int row, struct queue_row *q)
 {
     struct err e;
 
     return row >= 0 && rows_read(h->res, row, &h->fields, q, &e) ? q : NULL;
+}
+
+static int64_t
+last_full(const struct store *s, const struct queue_row *q, const struct queue_row *was)
+{
+    if (q->max_running >= 0 && q->running >= q->max_running)
+        return s->source.server_ms;
+    return was && was->max_running == q->max_running ? was->full_ms : FIELD_NULL;
 }
 
 static void
@@ -409,6 +419,7 @@ write_row(struct store *s, const struct queues_answer *a, int i, struct arena *p
     carry_over(s, &q, b->was_there ? &was : NULL);
     keep_texts(pool, &q, last);
     note_rates(s, &q, b->was_there ? &was : NULL);
+    q.full_ms = last_full(s, &q, b->was_there ? &was : NULL);
     add_to_totals(&s->queues.totals, &q);
     add_finals(&s->queues.totals, &q);
     add_hour(&s->queues.totals, &q);
@@ -453,8 +464,8 @@ waited_ms(const struct rate_row *r)
     return r->at_ms > r->oldest_ms ? r->at_ms - r->oldest_ms : 0;
 }
 
-/* The kept points of the counters: the first sparkline. Sums of one moment make the totals; of many
- * queues these only. */
+/* Takes the kept points of the counters, for the first sparklines. The sums of all points of one
+ * time are the points of the totals. With many queues only these sums are taken. */
 static void
 seed(struct store *s, struct rowset *rates, bool many)
 {
@@ -477,7 +488,8 @@ seed(struct store *s, struct rowset *rates, bool many)
         if (r[i].ready != FIELD_NULL)
             sum.value[SERIES_BACKLOG] =
                 add_known(r[i].ready, add_known(0, sum.value[SERIES_BACKLOG]));
-        if (one.value[SERIES_OLDEST] > sum.value[SERIES_OLDEST]) /* unknown is least */
+        if (one.value[SERIES_OLDEST] > sum.value[SERIES_OLDEST]) /* an unknown value is lower
+                                                                    than all others */
             sum.value[SERIES_OLDEST] = one.value[SERIES_OLDEST];
         if (i + 1 < rates->n && r[i + 1].at_ms == r[i].at_ms)
             continue;
@@ -512,7 +524,7 @@ forget_times(struct store *s)
     s->queues.totals.failed_hour = FIELD_NULL;
 }
 
-/* Waits in s->queues.times until there are queues to join it to. */
+/* The answer waits in s->queues.times until there are queues to join it to. */
 static void
 join_times(struct store *s)
 {
@@ -551,8 +563,8 @@ set_finals(struct store *s, int64_t kept)
     s->queues.totals.kept_approx = 0;
 }
 
-/* The numbers of finished jobs change slowly and are costly to count: this answer comes rarely and
- * is joined to the rows. */
+/* Joins the numbers of finished jobs to the rows. They change slowly and are costly to count, so
+ * this answer comes rarely. */
 static void
 join_finals(struct store *s)
 {
