@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/store/fail_day.h"
 #include "ui/facts/life.h"
+#include "ui/facts/mending.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/term/fmt.h"
 
-enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE = 7 };
-
+enum { ERRORS_OLD_MS = 60000 };
 struct look { /* what the rules share */
     const struct store *s;
     int64_t now;
@@ -93,8 +94,12 @@ say_node(struct look *l, const struct node_row *n)
     if (n->heartbeat_ms != FIELD_NULL)
         ago = arena_printf(l->mem, "%s ago", fmt_age(l->now - n->heartbeat_ms).s);
     if (!strcmp(n->state, "unknown") && l->foreign)
-        return arena_printf(l->mem, "%s of %s without a worker", fmt_count(n->expired).s,
-                            fmt_plural(n->running, "running job").s);
+        return n->expired < n->running
+                   ? arena_printf(l->mem, "%s of its %s have no worker any more",
+                                  fmt_count(n->expired).s, fmt_plural(n->running, "running job").s)
+                   : arena_printf(l->mem, "its %s ha%s no worker any more",
+                                  fmt_plural(n->running, "running job").s,
+                                  n->running == 1 ? "s" : "ve");
     if (!strcmp(n->state, "dead") && *ago)
         return arena_printf(l->mem, "died %s and holds %s", ago, leases);
     if (!strcmp(n->state, "dead") || !strcmp(n->state, "unknown"))
@@ -119,7 +124,7 @@ look_at_nodes(struct look *l)
                                          .row = rows[i].node,
                                          .where = rows[i].node,
                                          .what = say_node(l, &rows[i]),
-                                         .key = v == VERDICT_BAD ? "L" : "",
+                                         .key = v == VERDICT_BAD ? "L" : "Ent",
                                          .act = v == VERDICT_BAD ? "release" : "node"});
     }
 }
@@ -138,14 +143,55 @@ of_queue(const struct queue_row *q, enum verdict v, const char *what)
                           .act = "why"};
 }
 
+/* The error of most jobs of the queue that failed within the hour. NULL = there is none, or the
+ * store has no recent errors, because only some screens ask for them. */
+static const struct group_row *
+error_of_most(const struct look *l, const struct queue_row *q)
+{
+    int64_t age = store_age_ms(l->s, TOPIC_GROUPS);
+    int n;
+    const struct group_row *rows = store_groups(l->s, &n);
+
+    if (age < 0 || age > ERRORS_OLD_MS)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        if (rows[i].day && 2 * rows[i].day->hour > q->failed_hour &&
+            !strcmp(rows[i].queue, q->queue))
+            return &rows[i];
+    return NULL;
+}
+
+/* "4,003 failed in 1 h, none for 4m, 1,230 completed; most: no paper". */
+static const char *
+say_failed(struct look *l, const struct queue_row *q, bool recent)
+{
+    const struct group_row *most = recent ? error_of_most(l, q) : NULL;
+    struct mending_of of = {l->s, l->now, l->utc};
+    struct buf text = {0};
+
+    if (!recent)
+        return arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
+    buf_printf(&text, "%s failed in 1 h", fmt_count(q->failed_hour).s);
+    bool ended = mending_say_failures(&of, q, &text);
+    bool all = most && most->day->hour >= q->failed_hour;
+    if (most)
+        buf_printf(&text, "%s%s: %s",
+                   ended ? ";"
+                   : all ? ""
+                         : ",",
+                   !all    ? " most"
+                   : ended ? " error"
+                           : "",
+                   most->error_key);
+    const char *said = arena_strndup(l->mem, text.data, text.len);
+    buf_free(&text);
+    return said;
+}
+
 static void
 look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
 {
-    bool recent = v == VERDICT_BAD;
-    const char *what =
-        recent ? arena_printf(l->mem, "%s failed within the hour", fmt_count(q->failed_hour).s)
-               : arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
-    struct alert a = of_queue(q, v, what);
+    struct alert a = of_queue(q, v, say_failed(l, q, v == VERDICT_BAD));
 
     a.screen = ON_FAILED;
     a.key = "r";
@@ -153,7 +199,7 @@ look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
     add_alert(l, &a);
 }
 
-/* "fills up by 4.8 jobs/s since 13:55:59, held by slots". */
+/* "fills up by 4.8 jobs/s since 13:55:59, held by slots". The words for a queue that fills up. */
 static const char *
 say_filling(struct look *l, const struct queue_line *line)
 {
@@ -169,22 +215,32 @@ say_filling(struct look *l, const struct queue_line *line)
     return arena_printf(l->mem, "fills up by %s jobs/s%s%s", fmt_rate(o->gain).s, since, held);
 }
 
+/* "oldest job waits 11m 40s, held by limit 6, empty at 14:38; 640 wait". The cause comes before the
+ * figures that the table has, too, because a narrow row is cut at its end. */
 static const char *
 say_old(struct look *l, const struct queue_line *line, int64_t age)
 {
     struct fmt empty = queue_empty_at(line, l->now, l->utc, INT32_MAX), held = queue_held_by(line);
-    const char *after = "", *until = "";
+    bool no_node = line->o.held == HELD_NO_NODE;
+    const char *by = *held.s ? arena_printf(l->mem, ", held by %s", held.s) : "", *until = "";
+    struct mending_of of = {l->s, l->now, l->utc};
+    struct buf fewer = {0};
 
     if (line->o.trend == TREND_DRAINS)
-        until = arena_printf(l->mem, "; empty at %s", empty.s);
+        until = arena_printf(l->mem, ", empty at %s", empty.s);
     else if (line->o.trend == TREND_FILLS)
-        until = arena_printf(l->mem, "; fills up by %s/s", fmt_rate(line->o.gain).s);
-    else if (line->o.trend == TREND_STANDS)
-        until = "; nothing completes";
-    if (*held.s)
-        after = arena_printf(l->mem, "; held by %s", held.s);
-    return arena_printf(l->mem, "oldest job waits %s, %s wait%s%s", fmt_age(age).s,
-                        fmt_about(line->q.ready, line->q.approx).s, until, after);
+        until = arena_printf(l->mem, ", fills up by %s/s", fmt_rate(line->o.gain).s);
+    else if (line->o.trend == TREND_STANDS && !no_node)
+        until = ", nothing completes";
+    if (no_node)
+        by = ", no living node takes it";
+    if (line->o.trend != TREND_FILLS)
+        mending_say_backlog(&of, &line->q, &fewer);
+    const char *said = arena_printf(l->mem, "oldest job waits %s%s%s%s; %s wait", fmt_age(age).s,
+                                    fewer.len ? fewer.data : "", by, until,
+                                    fmt_about(line->q.ready, line->q.approx).s);
+    buf_free(&fewer);
+    return said;
 }
 
 static void
@@ -222,28 +278,32 @@ say_schedule(struct look *l, const struct schedule_row *s, enum verdict v)
                         s->last_error);
 }
 
+/* Judges the schedules by the time at which they were read. While no screen shows them, they are
+ * read only each 30 s, and a run that became due since then may have been pushed. */
 static void
 look_at_schedules(struct look *l)
 {
     int n;
     const struct schedule_row *rows = store_schedules(l->s, &n);
+    int64_t age = store_age_ms(l->s, TOPIC_SCHEDULES), read = age > 0 ? l->now - age : l->now;
 
     for (int i = 0; i < n; i++) {
-        enum verdict v = verdict_of_schedule(&rows[i], l->now);
+        enum verdict v = verdict_of_schedule(&rows[i], read);
         if (v >= VERDICT_WARN)
             add_alert(l, &(struct alert){.verdict = v,
                                          .screen = ON_SCHEDULES,
                                          .row = rows[i].name,
                                          .where = rows[i].name,
                                          .what = say_schedule(l, &rows[i], v),
-                                         .key = "",
+                                         .key = "Ent",
                                          .act = "schedule"});
     }
 }
 
 /* --- the database ----------------------------------------------------------------------------- */
 
-/* "...: K ends that session" is an act of its own. */
+/* An alert from a piece of advice. "...: K ends that session" is split: the key K becomes the
+ * alert's own act. */
 static struct alert
 of_advice(struct look *l, const struct advice *advice)
 {
@@ -256,11 +316,11 @@ of_advice(struct look *l, const struct advice *advice)
                           .where = "database",
                           .is_words = true,
                           .what = arena_strndup(l->mem, text, len),
-                          .key = key ? "K" : "",
+                          .key = key ? "K" : "Ent",
                           .act = key ? "end it" : "look"};
 }
 
-/* One alert a session, the worst. */
+/* One alert for each session: the worst. */
 static void
 look_at_database(struct look *l)
 {

@@ -12,26 +12,27 @@
 #include "ui/facts/verdict.h"
 
 enum { ALERTS_MOST = 24, ALERT_SCREENS = 10 };
+enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE = 7 };
 
 struct alert {
     enum verdict verdict; /* WARN or BAD */
-    int screen;           /* the digit of the screen that has its row */
-    const char *row;      /* id of that row, "" = none; of Failed: the queue */
+    int screen;           /* the digit of the screen that has the row */
+    const char *row;      /* id of the row, "" = none; on Failed: the queue */
     const char *where; /* queue, node, schedule; or who is not there. All texts are in the arena */
     bool is_words;     /* `where` holds words of ours, not a name: it is not cut */
     const char *what;  /* sentence */
-    const char *key;   /* that helps there, "" = none */
-    const char *act;   /* what it does */
+    const char *key;   /* the key that helps, "" = none */
+    const char *act;   /* what the key does */
 };
 
 struct attention {
-    struct alert alerts[ALERTS_MOST]; /* the first of them */
-    int n, bad, warn;                 /* n: in the array; bad, warn: of all */
+    struct alert alerts[ALERTS_MOST]; /* the worst alerts */
+    int n, bad, warn;                 /* n: in the array; bad, warn: among all alerts */
     enum verdict screens[ALERT_SCREENS];
 };
 
-/* foreign: a node that nobody knows is no trouble by itself, because most other systems keep no
- * heartbeats. */
+/* foreign: another queue system. A node of unknown state is then no trouble, because most other
+ * systems keep no heartbeats. */
 struct attention_of {
     int64_t now_ms;
     bool foreign, utc;

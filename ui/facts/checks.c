@@ -1,6 +1,6 @@
 /*
- * The figures of `queuetop check`, each by one rule. Limits that nobody has set are those by which
- * the console colours its rows (verdict.h).
+ * The figures of `queuetop check`, each by one rule. A limit that the user has not set is the limit
+ * by which the console colours its rows (verdict.h).
  */
 #include "ui/facts/checks.h"
 
@@ -14,10 +14,10 @@
 #include "ui/term/fmt.h"
 
 enum {
-    LEASE_GRACE_MS = 10000, /* a scheduler takes what is over back within a second */
+    LEASE_GRACE_MS = 10000, /* a scheduler takes back expired leases within a second */
     STALLED_WARN_S = 900,
     STALLED_CRIT_S = 1800,
-    FAILURES_WARN = 2, /* a minute: ten in five minutes */
+    FAILURES_WARN = 2, /* per minute: ten in five minutes */
     PACE_MINUTES = 5
 };
 
@@ -29,13 +29,13 @@ const struct check_kind check_kinds[CHECKS] = {
     [CHECK_BACKLOG] = {"backlog", "ready jobs", false, true, NONE, NONE},
     [CHECK_FAILURES] = {"failures", "jobs that failed for good, a minute, over five", false, true, FAILURES_WARN, NONE},
     [CHECK_DRAIN] = {"drain", "time until nothing waits any more", true, true, NONE, NONE},
-    [CHECK_STALLED] = {"stalled", "jobs run or wait, and nothing has completed for so long", true, true,
+    [CHECK_STALLED] = {"stalled", "how long nothing has completed while jobs run or wait", true, true,
                        STALLED_WARN_S, STALLED_CRIT_S},
-    [CHECK_WORKER] = {"worker", "jobs that wait while no worker is alive", false, false, NONE, 0},
+    [CHECK_WORKER] = {"worker", "how many jobs wait while no worker is alive", false, false, NONE, 0},
     [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive", false, false, 0, NONE},
-    [CHECK_EXPIRED] = {"expired", "leases that are over and that nobody took back", false, false, 0, NONE},
+    [CHECK_EXPIRED] = {"expired", "leases that have expired and that nobody took back", false, false, 0, NONE},
     [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NONE, 0},
-    [CHECK_OVERDUE] = {"overdue", "lateness of the schedule that is late longest", true, false,
+    [CHECK_OVERDUE] = {"overdue", "how late the most overdue schedule is", true, false,
                        SCHEDULE_LATE_MS / 1000.0, OLD_MS / 1000.0},
     [CHECK_UNSERVED] = {"unserved", "queues above max_queues, whose jobs wait", false, false, NONE, 0},
     [CHECK_UNCOUNTED] = {"uncounted", "queues whose counters are still to be counted anew, after a restore", false,
@@ -103,7 +103,7 @@ check_limit_add(struct check_limits *l, bool is_crit, const char *spec, struct a
         return false;
     const struct check_kind *k = &check_kinds[new.id];
     if (at && !k->of_queue)
-        return fail(e, ERR_USAGE, "%s is not a matter of one queue", k->name);
+        return fail(e, ERR_USAGE, "%s has no limit for a single queue: leave out @QUEUE", k->name);
     if (!read_value(k, is + 1, &new.value, e))
         return false;
     if (at)
@@ -157,7 +157,7 @@ verdict_by(const struct check_seen *s)
     return !isnan(s->warn) && s->value > s->warn ? VERDICT_WARN : VERDICT_WELL;
 }
 
-/* What is already seen stays where it is as bad, and more. */
+/* Keeps the worst figure of a check, and counts the bad ones. */
 static void
 put(struct judge *j, enum check_id id, const char *queue, double value, const char *text)
 {
@@ -219,7 +219,8 @@ judge_drain(struct judge *j, const struct queue_line *l)
               : say_time(j, "empty in ", seconds, ""));
 }
 
-/* A pause is a decision: what waits behind it is no trouble. */
+/* Judges the rows of one queue. A paused queue is no trouble, because somebody has decided the
+ * pause. */
 static void
 judge_queue(struct judge *j, const struct queue_line *l)
 {
@@ -242,7 +243,7 @@ judge_queue(struct judge *j, const struct queue_line *l)
 struct stall {
     bool works;         /* jobs run or wait */
     int64_t since_ms;   /* the oldest of them; FIELD_NULL = not known */
-    int64_t ran;        /* of them that run */
+    int64_t ran;        /* jobs that run */
     int64_t completed5; /* FIELD_NULL = not known */
 };
 
@@ -259,7 +260,7 @@ stall_since(struct stall *s, int64_t ms)
         s->since_ms = ms;
 }
 
-/* queue NULL = all. */
+/* Sums the queues for the rule of stalled work; queue NULL = all queues. */
 static struct stall
 stall_of(const struct check_look *look, const char *queue)
 {
@@ -283,7 +284,7 @@ stall_of(const struct check_look *look, const char *queue)
     return s;
 }
 
-/* The end of the last minute in which something completed; an hour ago if there is none. */
+/* The end of the last minute in which a job completed; an hour ago if there is no such minute. */
 static int64_t
 last_completed(const struct check_look *look, const char *queue)
 {
@@ -315,7 +316,8 @@ judge_stall(struct judge *j, const char *queue)
                : "jobs complete, or there are none");
 }
 
-/* Each queue with a limit of its own, and all of them together: one long job is no trouble. */
+/* Judges all queues together, and each queue that has a limit of its own. Together, because one
+ * long job is no stall. */
 static void
 judge_stalls(struct judge *j)
 {
@@ -382,7 +384,7 @@ judge_nodes(struct judge *j)
              : "no dead node holds leases");
 }
 
-/* The leases were read only where the nodes say that there are such. */
+/* Judges expired leases. The leases are read only if the nodes report expired ones. */
 static void
 judge_leases(struct judge *j)
 {
@@ -397,8 +399,8 @@ judge_leases(struct judge *j)
     }
     put(j, CHECK_EXPIRED, NULL, (double)over,
         say_count(j, over, "lease",
-                  over == 1 ? " is over and nobody took it back"
-                            : " are over and nobody took them back"));
+                  over == 1 ? " has expired and nobody took it back"
+                            : " have expired and nobody took them back"));
 }
 
 static void
@@ -469,7 +471,8 @@ judge_transactions(struct judge *j)
         say_time(j, "oldest transaction is open for ", (double)open / 1000, who));
 }
 
-/* Without limits of the user's own the rule of the console holds, which knows the server's. */
+/* Judges the age of transaction ids. If the user has set no limit, the console's rule applies: it
+ * knows the server's settings. */
 static void
 judge_xids(struct judge *j)
 {

@@ -13,7 +13,7 @@
 
 #define L(f) offsetof(struct lease_line, l.f)
 
-/* Time left on the lease, or since when it has been over. */
+/* The time left on the lease, or the time since it expired. */
 static void
 draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -37,14 +37,14 @@ draw_lease_tries(struct grid *g, struct rect r, const void *row, const struct ce
     (void)c;
     if (l->l.tries == INT_MIN)
         return;
-    if (l->l.max_tries == INT_MIN) /* the running try is not among the tries so far */
+    if (l->l.max_tries == INT_MIN) /* `tries` does not count the running one */
         snprintf(text, sizeof text, "%d", l->l.tries + 1);
     else
         snprintf(text, sizeof text, "%d/%d", l->l.tries + 1, l->l.max_tries);
     grid_right(g, r, ROLE_TEXT, text);
 }
 
-/* The adapter's words begin with an arrow, which the title says already. */
+/* Draws the effect without the arrow of the adapter's text, because the title has the arrow. */
 static void
 draw_effect(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -55,7 +55,7 @@ draw_effect(struct grid *g, struct rect r, const void *row, const struct cell_ct
     grid_str(g, r, strstr(effect, "failed") ? ROLE_BAD : ROLE_TEXT, effect + arrow);
 }
 
-/* The last digits of the jobs' ids, as in the list of jobs. */
+/* Draws the last digits of the jobs' ids, as the list of jobs does. */
 static void
 draw_ids(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -90,7 +90,7 @@ const struct column lease_columns[] = {
      .max_w = 18},
     {.name = "taken", .title = "TAKEN", .help = "Time since it was taken", .kind = K_AGE, .offset = L(started_ms),
      .min_w = 7, .max_w = 7, .keep = 4},
-    {.name = "left", .title = "LEFT", .help = "Time left, or since when it is over", .kind = K_CUSTOM,
+    {.name = "left", .title = "LEFT", .help = "Time left, or since when it has expired", .kind = K_CUSTOM,
      .offset = L(lease_until_ms), .min_w = 12, .max_w = 15, .special = &left_special},
     {.name = "tries", .title = "TRY", .help = "This try, of how many", .kind = K_CUSTOM, .offset = L(tries),
      .min_w = 5, .max_w = 5, .keep = 3, .special = &tries_special},

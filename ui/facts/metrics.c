@@ -1,6 +1,6 @@
 /*
- * One table of metrics: a row says what a family is called and means, and where its samples come
- * from. All samples of a family stand together, as the format wants it.
+ * One table of metrics: each row has the name of a family, its meaning, and the source of its
+ * samples. All samples of a family are written together, because the format requires it.
  */
 #include "ui/facts/metrics.h"
 
@@ -15,7 +15,7 @@
 
 enum { FIGURES = 8, LABEL_MOST = 400 };
 
-/* One row of a family: its further label, as name="value", and its figure; NAN = not known. */
+/* One sample of a family: its further label, as name="value", and its figure; NAN = not known. */
 struct figure {
     const char *label;
     double value;
@@ -175,10 +175,10 @@ data_age_of(const struct metrics_source *m, struct figures *s)
 static void
 nodes_of(const struct metrics_source *m, struct figures *s)
 {
-    static const char *const states[] = {"up", "late", "draining", "dead", "unknown"},
-                             *const labels[] = {"state=\"up\"", "state=\"late\"",
-                                                "state=\"draining\"", "state=\"dead\"",
-                                                "state=\"unknown\""};
+    static const char *const states[] = {"up", "asleep", "late", "draining", "dead", "unknown"},
+                             *const labels[] = {"state=\"up\"",   "state=\"asleep\"",
+                                                "state=\"late\"", "state=\"draining\"",
+                                                "state=\"dead\"", "state=\"unknown\""};
     int n;
     const struct node_row *rows = store_nodes(m->store, &n);
 
@@ -310,17 +310,17 @@ connections_most(const struct metrics_source *m, struct figures *s)
 enum type { GAUGE, COUNTER, SUMMARY };
 
 static const struct family {
-    const char *name; /* a counter's sample has _total behind it */
+    const char *name; /* the samples of a counter are NAME_total */
     enum type type;
     const char *unit, *help;
-    void (*of_source)(const struct metrics_source *m, struct figures *s); /* one of the two */
+    void (*of_source)(const struct metrics_source *m, struct figures *s); /* one of them is set */
     void (*of_queue)(const struct of_queue *q, struct figures *s);
-    bool even_closed; /* also of a source that is not open */
+    bool even_closed; /* also for a source that is not open */
 } families[] = {
   /* clang-format off */
-    {"queuetop_up", GAUGE, "", "1 = the figures of this source are those of now.", up_of, NULL, true},
+    {"queuetop_up", GAUGE, "", "1 = the figures of this source are current.", up_of, NULL, true},
     {"queuetop_data_age_seconds", GAUGE, "seconds", "How old the figures of the queues are.", data_age_of, NULL, false},
-    {"queuetop_load_ratio", GAUGE, "ratio", "What asking costs the server: 1 = one of its cores.", load_of, NULL, false},
+    {"queuetop_load_ratio", GAUGE, "ratio", "Load of these queries on the server: 1 = one of its cores.", load_of, NULL, false},
     {"queuetop_queue_jobs", GAUGE, "", "Jobs by queue and state.", NULL, jobs_of, false},
     {"queuetop_queue_oldest_ready_age_seconds", GAUGE, "seconds", "How long the oldest ready job has waited.", NULL, age_of, false},
     {"queuetop_queue_pushed", COUNTER, "", "Jobs that were pushed.", NULL, pushed_of, false},
@@ -331,19 +331,19 @@ static const struct family {
     {"queuetop_queue_wait_seconds", SUMMARY, "seconds", "How long jobs of the last hour waited.", NULL, waited_of, false},
     {"queuetop_queue_duration_seconds", SUMMARY, "seconds", "How long jobs of the last hour ran.", NULL, ran_of, false},
     {"queuetop_queue_drain_seconds", GAUGE, "seconds", "Until nothing waits any more; +Inf = never, by the last five minutes.", NULL, drain_of, false},
-    {"queuetop_queue_paused", GAUGE, "", "1 = nothing of this queue is handed out.", NULL, paused_of, false},
+    {"queuetop_queue_paused", GAUGE, "", "1 = the queue is paused: none of its jobs is claimed.", NULL, paused_of, false},
     {"queuetop_queue_running_limit", GAUGE, "", "How many of its jobs may run at a time.", NULL, limit_of, false},
     {"queuetop_nodes", GAUGE, "", "Worker processes by state.", nodes_of, NULL, false},
     {"queuetop_slots", GAUGE, "", "Jobs that living nodes can run at a time.", slots_of, NULL, false},
-    {"queuetop_workers_alive", GAUGE, "", "Workers that gave a sign of life.", workers_alive, NULL, false},
-    {"queuetop_scheduler_alive", GAUGE, "", "1 = a scheduler gave a sign of life.", scheduler_alive, NULL, false},
-    {"queuetop_leases_expired", GAUGE, "", "Leases that are over and not yet taken back.", expired_of, NULL, false},
-    {"queuetop_schedules_overdue", GAUGE, "", "Schedules of which a run is due and was not pushed.", overdue_of, NULL, false},
-    {"queuetop_database_oldest_transaction_seconds", GAUGE, "seconds", "How long the oldest transaction is open.", oldest_transaction, NULL, false},
-    {"queuetop_database_xid_age", GAUGE, "", "Transactions since the oldest id of the database.", xid_age, NULL, false},
+    {"queuetop_workers_alive", GAUGE, "", "Workers with a recent heartbeat.", workers_alive, NULL, false},
+    {"queuetop_scheduler_alive", GAUGE, "", "1 = a scheduler is active.", scheduler_alive, NULL, false},
+    {"queuetop_leases_expired", GAUGE, "", "Leases that have expired and are not yet taken back.", expired_of, NULL, false},
+    {"queuetop_schedules_overdue", GAUGE, "", "Schedules with a run that is overdue.", overdue_of, NULL, false},
+    {"queuetop_database_oldest_transaction_seconds", GAUGE, "seconds", "How long the oldest transaction has been open.", oldest_transaction, NULL, false},
+    {"queuetop_database_xid_age", GAUGE, "", "Transaction ids since the oldest that the database still needs.", xid_age, NULL, false},
     {"queuetop_database_sessions", GAUGE, "", "Sessions by what they do.", sessions_of, NULL, false},
     {"queuetop_database_connections", GAUGE, "", "Connections to the server.", connections_of, NULL, false},
-    {"queuetop_database_connections_limit", GAUGE, "", "Connections that the server takes.", connections_most, NULL, false},
+    {"queuetop_database_connections_limit", GAUGE, "", "Connections that the server allows.", connections_most, NULL, false},
   /* clang-format on */
 };
 
@@ -442,7 +442,8 @@ write_family(const struct writer *w, const struct family *f)
     }
 }
 
-/* Which system and version a source is; and how many queues have no figures of their own. */
+/* Writes the queue system and version of each source, and how many of its queues have no figures of
+ * their own. */
 static void
 write_infos(const struct writer *w)
 {

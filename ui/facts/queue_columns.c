@@ -1,5 +1,5 @@
 /*
- * The columns of the table of queues. What is worked out for them stands in queue_line.c.
+ * The columns of the table of queues. queue_line.c calculates their figures.
  */
 #include "ui/facts/queue_columns.h"
 
@@ -77,10 +77,11 @@ draw_held(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     bool bad = l->o.held == HELD_NO_NODE || l->o.held == HELD_FAILING;
 
     (void)c;
-    grid_str(g, r, l->q.paused == 1 ? ROLE_DIM : bad ? ROLE_WARN : ROLE_TEXT, queue_held_by(l).s);
+    if (l->q.paused != 1) /* EMPTY AT shows the pause */
+        grid_str(g, r, bad ? ROLE_WARN : ROLE_TEXT, queue_held_by(l).s);
 }
 
-/* Of how many, where a limit or the nodes say it. */
+/* The number of running jobs and, if a limit or the nodes say it, the most that can run. */
 static void
 draw_running(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -145,7 +146,8 @@ const struct column queue_columns[] = {
     {.name = "queue", .title = "QUEUE", .help = "Name of the queue", .kind = K_TEXT, .offset = F(queue), .min_w = 14,
      .max_w = 24,
      .place = 1, .most = 30},
-    {.name = "oldest", .title = "OLDEST", .help = "Age of the oldest ready job", .kind = K_CUSTOM,
+    {.name = "oldest", .title = "OLDEST", .help = "Age of the oldest ready job; sorts queues in trouble first",
+     .kind = K_CUSTOM,
      .offset = offsetof(struct queue_line, oldest_rank), .min_w = 7, .max_w = 7, .special = &oldest_special,
      .only = ON_SCREEN},
     {.name = "ready", .title = "READY", .help = "Jobs that could start now", .kind = K_COUNT, .offset = F(ready),
@@ -198,7 +200,7 @@ const struct column queue_columns[] = {
      .offset = F(failed_per_s), .min_w = 6, .max_w = 6, .keep = 15,
      .place = 12, .json = "failed_per_s", .table = "FAILED/s"},
     {.name = "wait50", .title = "WAIT p50", .help = "Half of the jobs of the last hour waited no longer; of fewer minutes where there are "
-             "more than 500 queues",
+             "more than 200 queues",
      .kind = K_DURATION,
      .offset = F(wait_p50_ms), .min_w = 8, .max_w = 8, .keep = 19,
      .only = ON_SCREEN | IN_DATA, .place = 13, .json = "wait_p50_ms"},

@@ -1,6 +1,6 @@
 /*
- * What is worked out for a row of the table of queues: which nodes take its jobs, what becomes of
- * it (model/store/outlook.h), and how that is said.
+ * The calculated part of a row of the table of queues: the nodes that take its jobs, its trend
+ * (model/store/outlook.h), and the words for them.
  */
 #include <limits.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "ui/facts/queue_columns.h"
 
 enum { RANK_MS = 10000, LONG_W = 13, DAY_MS = 86400000 };
-static const int64_t PAUSED_BEHIND_MS = INT64_MAX / 2;
+static const int64_t VERDICT_AHEAD_MS = INT64_MAX / 8, PAUSED_BEHIND_MS = INT64_MAX / 2;
 
 int64_t
 queue_age(const struct queue_row *q, int64_t now_ms)
@@ -22,7 +22,7 @@ queue_age(const struct queue_row *q, int64_t now_ms)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Is the queue among those of the node ("a,b"; empty = all)? */
+/* Whether the node takes jobs of the queue. node->queues is "a,b"; empty = all. */
 bool
 worker_takes(const struct node_row *n, const char *queue)
 {
@@ -48,7 +48,8 @@ workers_of(const struct node_row *nodes, int n)
             w.slots += nodes[i].slots;
             w.used += nodes[i].running > 0 ? nodes[i].running : 0;
         }
-        if ((!strcmp(nodes[i].state, "up") || !strcmp(nodes[i].state, "late")) &&
+        if ((!strcmp(nodes[i].state, "up") || !strcmp(nodes[i].state, "late") ||
+             !strcmp(nodes[i].state, "asleep")) &&
             nodes[i].slots > 0)
             w.rows[w.n++] = nodes[i];
     }
@@ -100,6 +101,20 @@ rank_of(const struct outlook *o, int64_t now_ms)
                                                                 : INT64_MAX;
 }
 
+/* Sorts the worst first, then the oldest. A paused queue comes behind all others, because somebody
+ * has decided the pause. */
+static int64_t
+rank_of_oldest(enum verdict verdict, int64_t age)
+{
+    int64_t rank = age < 0 ? 0 : age / RANK_MS * RANK_MS; /* FIELD_NULL is below 0 */
+
+    if (verdict >= VERDICT_WARN)
+        return rank + verdict * VERDICT_AHEAD_MS;
+    if (age == FIELD_NULL)
+        return FIELD_NULL;
+    return verdict == VERDICT_DECIDED ? rank - PAUSED_BEHIND_MS : rank;
+}
+
 void
 queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,
                 int64_t now_ms)
@@ -107,9 +122,6 @@ queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct wo
     int64_t age = queue_age(q, now_ms);
 
     *l = (struct queue_line){.q = *q, .slots = slots_of(w, q->queue)};
-    l->oldest_rank = age == FIELD_NULL ? FIELD_NULL : (age < 0 ? 0 : age) / RANK_MS * RANK_MS;
-    if (q->paused == 1 && age != FIELD_NULL) /* somebody's decision: behind all that should move */
-        l->oldest_rank -= PAUSED_BEHIND_MS;
     l->capacity = l->slots.all > 0 ? l->slots.all : FIELD_NULL;
     if (q->max_running >= 0 && (l->capacity == FIELD_NULL || q->max_running < l->capacity))
         l->capacity = q->max_running;
@@ -119,6 +131,7 @@ queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct wo
     l->trend = trend_words[l->o.trend];
     l->held = held_words[l->o.held];
     l->verdict = verdict_of_queue(q, l->o.trend, now_ms);
+    l->oldest_rank = rank_of_oldest(l->verdict, age);
 }
 
 /* --- words ------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /*
- * What is said of one queue in a sentence: what becomes of it, what holds it, what helps.
- * Arithmetic is that of model/store/outlook.h.
+ * The sentences about one queue: its trend, what holds it, what helps. model/store/outlook.h does
+ * the arithmetic.
  */
 #include <math.h>
 
@@ -66,7 +66,7 @@ queue_say_trend(const struct queue_line *l, int64_t now_ms, bool utc, struct buf
     }
 }
 
-/* "3 more hold it level, 6 more empty it within an hour". */
+/* Appends how many slots are missing: "3 more hold it level, 6 more empty it within an hour". */
 static void
 say_missing(const struct queue_line *l, struct buf *out)
 {
@@ -124,5 +124,25 @@ queue_say_advice(const struct queue_line *l, struct buf *out)
     case HELD_COUNT:
         say_need(l, out);
         break;
+    }
+}
+
+/* Says first what holds the queue, because a narrow line is cut at its end. */
+void
+queue_say_why(const struct queue_line *l, int64_t now_ms, bool utc, struct buf *out)
+{
+    bool held = l->o.held != HELD_NOT && l->o.held != HELD_PAUSED;
+
+    if (held) {
+        queue_say_advice(l, out);
+        buf_str(out, "; ");
+    }
+    queue_say_trend(l, now_ms, utc, out);
+    size_t before = out->len;
+    if (!held) {
+        buf_str(out, "; ");
+        queue_say_advice(l, out);
+        if (out->len == before + 2) /* there is no advice */
+            out->data[out->len = before] = 0;
     }
 }

@@ -1,5 +1,5 @@
 /*
- * What the tables of the Schedules screen show, and the words for it.
+ * The columns of the tables on the Schedules screen, and their words.
  */
 #include "ui/facts/schedule_columns.h"
 
@@ -17,7 +17,7 @@ schedule_outcome(const struct schedule_row *s, const char *outcome)
     bool waits =
         !strcmp(outcome, "ready") || !strcmp(outcome, "scheduled") || !strcmp(outcome, "blocked");
 
-    return waits && s->queue_paused == 1 ? "held" : outcome;
+    return waits && s->queue_paused == 1 ? "waits" : outcome;
 }
 
 void
@@ -44,7 +44,7 @@ schedule_due(const char *due, int64_t now_ms, char *out, size_t size)
 #define F(f) offsetof(struct schedule_row, f)
 #define R(f) offsetof(struct run_line, r.f)
 
-/* Red is for a failure of this hour. */
+/* Only a failure of the last hour is red. */
 static enum role
 outcome_role(const struct schedule_row *s, const char *outcome, const struct cell_ctx *c)
 {
@@ -117,12 +117,12 @@ draw_run(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
 
     schedule_due(((const struct run_line *)row)->r.due, c->now_ms, text, sizeof text);
     size_t len = strlen(text);
-    if ((int)len > r.w && len > 3 && text[len - 3] == ':') /* rather without the seconds */
+    if ((int)len > r.w && len > 3 && text[len - 3] == ':') /* cut the seconds */
         text[len - 3] = 0;
     grid_str(g, r, ROLE_TEXT, text);
 }
 
-/* How long it took, and why it failed or was not pushed. */
+/* How long the run took, and why it failed or was not pushed. */
 static void
 draw_took(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -132,7 +132,8 @@ draw_took(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     (void)c;
     if (run->took_ms != FIELD_NULL)
         pen_printf(&p, ROLE_TEXT, "%s%s", fmt_duration(run->took_ms).s, *run->error ? "  " : "");
-    pen_put(&p, state_role(run->outcome), run->error);
+    pen_put(&p, state_role(run->outcome),
+            !strcmp(run->outcome, "waits") ? "queue paused" : run->error);
 }
 
 static const struct column_special last_special = {draw_last, NULL, K_BIG, false};
@@ -195,7 +196,7 @@ static const struct column run_columns[] = {
      .offset = R(due), .min_w = 15, .max_w = 20, .special = &run_special},
     {.name = "job", .title = "JOB", .help = "Its id", .kind = K_UUID, .offset = R(job), .min_w = 8, .max_w = 8,
      .keep = 9},
-    {.name = "took", .title = "TOOK, OR WHY NOT", .help = "How long it ran, or why it failed", .kind = K_CUSTOM,
+    {.name = "took", .title = "RESULT", .help = "How long it ran, or why it failed", .kind = K_CUSTOM,
      .offset = R(error), .min_w = 12, .special = &took_special},
     {0},
 };

@@ -50,10 +50,20 @@ verdict_of_age(int64_t age_ms)
     return age_ms > VERY_OLD_MS ? VERDICT_BAD : VERDICT_WARN;
 }
 
+/* The number of recent failures. Failed jobs that somebody has requeued or discarded are no
+ * trouble, unless more jobs fail now. */
+static int64_t
+failed_lately(const struct queue_row *q)
+{
+    bool fewer = q->failed != FIELD_NULL && q->failed < q->failed_hour;
+
+    return fewer && !(q->failed_per_s > 0) ? q->failed : q->failed_hour;
+}
+
 enum verdict
 verdict_of_failed(const struct queue_row *q)
 {
-    if (q->failed_hour >= MANY_FAILED)
+    if (failed_lately(q) >= MANY_FAILED)
         return VERDICT_BAD;
     return q->failed >= MANY_FAILED ? VERDICT_WARN : VERDICT_WELL;
 }
@@ -79,7 +89,8 @@ verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms)
 bool
 node_is_cut_off(const struct node_row *n)
 {
-    bool beats = !strcmp(n->state, "up") || !strcmp(n->state, "late");
+    bool beats =
+        !strcmp(n->state, "up") || !strcmp(n->state, "late") || !strcmp(n->state, "asleep");
 
     return beats && n->session_alive == 0 && n->backend_pid != INT_MIN;
 }
@@ -98,8 +109,8 @@ verdict_of_node(const struct node_row *n, bool foreign)
     return !strcmp(n->state, "late") || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
 }
 
-/* A usual hour: the mean of those before the last one, 23 at most, since the first of them failed.
- */
+/* Whether more jobs fail than in a usual hour: the mean of the hours before the last one, at most
+ * 23, since the first job failed. */
 static bool
 is_rising(const struct group_row *g, int64_t now_ms)
 {
@@ -175,8 +186,8 @@ verdict_of_session(const struct health_session *s, int64_t now_ms)
     return health_waits(s) || !strcmp(s->kind, "prepared") ? VERDICT_WARN : VERDICT_WELL;
 }
 
-/* Dead rows are normal until vacuum should have come for them, and a few harm nobody: autovacuum
- * looks once a minute. */
+/* Dead rows count as trouble only if autovacuum should have removed them by now, and only if there
+ * are many. autovacuum looks once a minute. */
 enum verdict
 verdict_of_table(const struct health_table *t)
 {

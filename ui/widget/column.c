@@ -1,4 +1,4 @@
-/* Words and glyphs of states, and which columns fit on a screen. The kinds stand in kind.c. */
+/* Words and glyphs of states, and which columns fit on a screen. The kinds are in column_kind.c. */
 #include "ui/widget/column.h"
 
 #include <string.h>
@@ -18,6 +18,7 @@ static const struct {
     {"cancelled",  "‖", ROLE_DIM },
     {"blocked",    "◐", ROLE_TEXT},
     {"up",         "●", ROLE_TEXT},
+    {"asleep",     "·",  ROLE_DIM },
     {"draining",   "◐", ROLE_DIM },
     {"late",       "▲", ROLE_WARN},
     {"dead",       "×",  ROLE_BAD },
@@ -27,7 +28,7 @@ static const struct {
     {"timeout",    "×",  ROLE_BAD },
     {"not pushed", "▲", ROLE_WARN},
     {"gone",       "·",  ROLE_DIM },
-    {"held",       "‖", ROLE_DIM },
+    {"waits",      "‖", ROLE_DIM },
     {"active",     "●", ROLE_TEXT},
     {"paused",     "‖", ROLE_DIM },
 };
@@ -79,7 +80,7 @@ least_width(const struct column *c)
     return c->min_w > title ? c->min_w : title;
 }
 
-/* Cells that the columns shown take, with the gaps between them. */
+/* The cells that the visible columns need, with the gaps between them. */
 static int
 total_width(const int *widths, int n)
 {
@@ -91,8 +92,8 @@ total_width(const int *widths, int n)
     return sum;
 }
 
-/* The column to drop next: the largest `keep`, of equals the rightmost; -1 = only the first is
- * left. */
+/* The column to drop next: the one with the largest `keep`; of equal ones the rightmost. -1 = only
+ * the first column is left. */
 static int
 worst(const struct column *c, const int *widths, int n)
 {
@@ -104,8 +105,8 @@ worst(const struct column *c, const int *widths, int n)
     return found;
 }
 
-/* Gives the width that is left first to columns with a wish of their own, then to the last one
- * without a limit. */
+/* Gives spare width first to columns with a max_w, up to their max_w, then to the last column
+ * without a max_w. */
 static void
 spread(const struct column *c, int n, int spare, int *widths)
 {

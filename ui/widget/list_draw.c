@@ -1,10 +1,12 @@
-/* How a list looks: a row of titles, the rows, another ground below the selected one. */
+/* How a list looks: a row of titles, the rows, another ground for the selected row. */
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/term/fmt.h"
 #include "ui/widget/list_state.h"
 
-enum { LEAD_W = 3 }; /* cursor or mark, severity, a gap: before the first column */
+enum { LEAD_W = 3 };     /* cells before the first column: cursor or mark, severity, a gap */
+enum { COUNTED_H = 12 }; /* so many rows, of more, spare one for their count */
 
 struct frame { /* what all parts of one drawing share */
     struct list *l;
@@ -20,7 +22,7 @@ draw_title(struct grid *g, struct rect r, const struct column *c, const char *ar
     char s[64];
 
     snprintf(s, sizeof s, "%.40s%s", c->title, arrow);
-    if (*arrow && column_right(c)) /* the arrow may use the gap beside the column */
+    if (*arrow && column_right(c)) /* the arrow may use the gap beside the column's title */
         r.x--;
     if (*arrow)
         r.w++;
@@ -94,7 +96,7 @@ draw_row(struct frame *f, struct rect line, int i)
     grid_cursor(f->g, line.x, line.y);
 }
 
-/* The column whose title, or the gap behind it, stands at x. */
+/* The column whose title, or the gap after it, is at x. */
 static int
 column_at(const struct list *l, int x)
 {
@@ -152,6 +154,28 @@ list_selected_line(const struct list *l)
     return l->count > 0 && row >= 0 && row < l->rows_at.h ? l->rows_at.y + row : -1;
 }
 
+/* The line below the rows: "rows 1 to 20 of 300", "3 of 10 match", "10 of 10 · trouble first". */
+static void
+draw_counts(const struct frame *f, struct rect r, int shown)
+{
+    const struct list *l = f->l;
+    bool first = l->def->sort && l->sort >= 0 &&
+                 !strcmp(l->def->columns[l->sort].name, l->def->sort) && l->desc == l->def->desc;
+
+    rect_cut_left(&r, LEAD_W);
+    struct pen p = pen_start(f->g, r);
+    if (shown < l->count)
+        pen_printf(&p, ROLE_DIM, "rows %d to %d of %d", l->top + 1, l->top + shown, l->count);
+    else
+        pen_printf(&p, ROLE_DIM, "%d of %d", l->count, l->n);
+    if (l->count < l->n)
+        pen_printf(&p, ROLE_DIM, shown < l->count ? ", %d in all" : " match the filter", l->n);
+    if (first && f->look->order)
+        pen_printf(&p, ROLE_DIM, " · %s", f->look->order);
+    if (f->look->stale && f->look->old_ms > 0)
+        pen_printf(&p, ROLE_WARN, " · %s old", fmt_age(f->look->old_ms).s);
+}
+
 void
 list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look *look)
 {
@@ -169,11 +193,17 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
     l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
     if (r.h > 1)
         draw_titles(&f, rect_cut_top(&r, 1));
+    struct rect counts = {0};
+    if (look->counts && l->count > 0 && (l->count < r.h || (l->count > r.h && r.h >= COUNTED_H)))
+        counts = rect_cut_bottom(&r, 1);
     l->rows_at = r;
     l->page_h = r.h;
     list_scroll(l, r.h);
     for (int i = 0; i < r.h && l->top + i < l->count; i++)
         draw_row(&f, rect_row(r, i), l->top + i);
+    counts.y -= l->count < r.h ? r.h - l->count : 0; /* below the last row drawn */
+    if (counts.h > 0)
+        draw_counts(&f, counts, l->count < r.h ? l->count : r.h);
     if (l->count == 0) {
         rect_cut_left(&r, LEAD_W);
         grid_str(g, r, ROLE_DIM, look->empty ? look->empty : "nothing here");

@@ -10,12 +10,14 @@
 
 #include "model/base/mem.h"
 
+enum { TWO_W = 106, GAP_W = 2 };
+
 void
 page_clear(struct page *p)
 {
     for (int i = 0; i < p->n; i++)
         free(p->blocks[i].text);
-    p->n = 0;
+    p->n = p->split = 0;
 }
 
 void
@@ -57,12 +59,16 @@ block_lines(const struct page *p, const struct block *b, int w)
     return n > 0 ? n : 1;
 }
 
+struct span_of_blocks {
+    int first, end;
+};
+
 static int
-page_lines(const struct page *p, int w)
+span_lines(const struct page *p, struct span_of_blocks s, int w)
 {
     int n = 0;
 
-    for (int i = 0; i < p->n; i++)
+    for (int i = s.first; i < s.end; i++)
         n += block_lines(p, &p->blocks[i], w);
     return n;
 }
@@ -73,15 +79,12 @@ page_scroll(struct page *p, int lines)
     p->top += lines;
 }
 
-void
-page_draw(struct page *p, struct grid *g, struct rect r)
+static void
+draw_span(const struct page *p, struct span_of_blocks s, struct grid *g, struct rect r)
 {
-    int all = page_lines(p, r.w), last = all > r.h ? all - r.h : 0, at;
+    int at = -p->top;
 
-    p->height = r.h;
-    p->top = p->top < 0 ? 0 : p->top > last ? last : p->top;
-    at = -p->top;
-    for (int i = 0; i < p->n && at < r.h; i++) {
+    for (int i = s.first; i < s.end && at < r.h; i++) {
         const struct block *b = &p->blocks[i];
         int n = block_lines(p, b, r.w);
         if (at + n > 0) {
@@ -93,4 +96,22 @@ page_draw(struct page *p, struct grid *g, struct rect r)
         }
         at += n;
     }
+}
+
+void
+page_draw(struct page *p, struct grid *g, struct rect r)
+{
+    bool two = p->split > 0 && p->split < p->n && r.w >= TWO_W;
+    struct span_of_blocks one = {0, two ? p->split : p->n}, other = {p->split, p->n};
+    struct rect right = rect_cut_right(&r, two ? r.w / 2 : 0);
+
+    r.w -= two ? GAP_W : 0;
+    int all = span_lines(p, one, r.w), beside = two ? span_lines(p, other, right.w) : 0;
+    all = beside > all ? beside : all;
+    int last = all > r.h ? all - r.h : 0;
+    p->height = r.h;
+    p->top = p->top < 0 ? 0 : p->top > last ? last : p->top;
+    draw_span(p, one, g, r);
+    if (two)
+        draw_span(p, other, g, right);
 }

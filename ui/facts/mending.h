@@ -1,0 +1,24 @@
+/* Whether the cause is gone: what the last ten minutes show of failures that have stopped, and of a
+ * backlog that shrinks again. Uses only the values that the store has kept; nothing is asked. */
+#ifndef UI_FACTS_MENDING_H
+#define UI_FACTS_MENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/base/mem.h"
+#include "model/store/store.h"
+
+struct mending_of {
+    const struct store *s;
+    int64_t now_ms;
+    bool utc;
+};
+
+/* Appends ", none for 4m, 1,230 completed" or ", still 12 a minute"; "" = nothing is known. True:
+ * no job has failed for a minute or longer. */
+bool mending_say_failures(const struct mending_of *of, const struct queue_row *q, struct buf *out);
+/* Appends ", fewer wait since 13:58"; "" = the backlog does not shrink. */
+void mending_say_backlog(const struct mending_of *of, const struct queue_row *q, struct buf *out);
+
+#endif
