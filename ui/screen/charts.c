@@ -1,7 +1,7 @@
 /*
- * The panels. Their titles say the figures of now, so that nobody has to read a number off a
+ * The panels. Each title has the present figures, so that the user need not read a number off a
  * chart. If the queue system keeps no minutes, or the span is ten minutes, the charts show what
- * this console has seen itself; time that it has not seen is blank.
+ * this console has seen itself; a time that it has not seen is blank.
  */
 #include "ui/screen/charts.h"
 
@@ -11,7 +11,7 @@
 #include "ui/console/commands.h"
 #include "ui/facts/verdict.h"
 
-enum { LEAST_W = 56 }; /* of a panel */
+enum { LEAST_W = 56 }; /* the least width of a panel */
 
 static bool
 keeps_minutes(const struct app *a)
@@ -33,7 +33,7 @@ charts_ask(struct app *a, const char *queue)
     if (asks)
         store_ask_steps(a->store, queue, span_step_ms(span_of(a)));
     store_want(a->store, TOPIC_STEPS, asks);
-    store_want(a->store, TOPIC_AUDIT, queue && *queue); /* for the events on the axis */
+    store_want(a->store, TOPIC_AUDIT, queue && *queue); /* to tell which events are on the axis */
 }
 
 /* --- events ---------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ last_known(const double *v)
     return (double)NAN;
 }
 
-/* The newest step that is over: the one that is not shows too little. */
+/* The newest step that has ended: the step that has not ended yet shows too little. */
 static double
 last_whole(const double *v)
 {
@@ -213,7 +213,7 @@ draw_times(const struct charts *c, struct app *a, struct rect r, const char *tit
                              .none = c->course.has_times ? "nothing completed" : none(c, a)});
 }
 
-/* A wait for which the queue's own row would warn. */
+/* The colour of a wait: a warning if the queue's row would warn of an oldest job of that age. */
 static enum role
 role_of_wait(double ms)
 {
@@ -268,7 +268,8 @@ no_span(const struct app *a, int arg)
 /* clang-format off */
 const struct command commands_charts[] = {
     {.name = "span", .keys = "x", .help = "Charts of the last hour, 24 hours, 7 days, 10 minutes",
-     .scope = IN_QUEUES | IN_FAILED, .foot = 9, .run = on_span, .why_not = no_span},
+     .scope = IN_QUEUES | IN_FAILED, .foot = 9, .run = on_span, .why_not = no_span,
+     .of_screen = true},
     {0},
 };
 /* clang-format on */

@@ -1,5 +1,6 @@
 /*
- * All of it is drawn from one topic of the store, which is asked only while this screen shows it.
+ * The panes and the box draw one topic of the store. The store asks for this topic only while this
+ * screen shows it.
  */
 #include "ui/screen/failed_panes.h"
 
@@ -50,7 +51,7 @@ static const struct column who_columns[] = {
     {.name = "name", .title = "WHICH", .help = "Its name", .kind = K_TEXT, .offset = W(name), .min_w = 12, .max_w = 20},
     {.name = "share", .title = "SHARE", .help = "Its part of the group", .kind = K_CUSTOM, .offset = 0, .min_w = 8,
      .max_w = 19, .keep = 1, .special = &share_special},
-    {.name = "n", .title = "JOBS", .help = "Failed jobs with it", .kind = K_COUNT, .offset = W(n), .min_w = 7, .max_w = 8},
+    {.name = "n", .title = "JOBS", .help = "Failed jobs with this value", .kind = K_COUNT, .offset = W(n), .min_w = 7, .max_w = 8},
     {0},
 };
 /* clang-format on */
@@ -204,7 +205,7 @@ why_none(const struct app *a, const struct group_line *l)
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* A text over as many rows as it needs; *r is what it leaves. */
+/* Draws a text in as many rows as it needs; *r becomes the room that is left. */
 static void
 put_text(struct grid *g, struct rect *r, enum role role, const char *text)
 {
@@ -215,7 +216,7 @@ put_text(struct grid *g, struct rect *r, enum role role, const char *text)
         grid_lines(g, rows, role, text, strlen(text), &(struct text_area){.wrap = true});
 }
 
-/* The same behind a word, in one row. */
+/* Draws a name and its text in one row. */
 static void
 put_fact(struct grid *g, struct rect *r, const char *name, const char *text)
 {
@@ -302,7 +303,7 @@ read_steps(const struct group_detail *d, const struct plot_axis *axis, double *o
     }
 }
 
-/* Beside the columns: which values the numbers of this error had. */
+/* Draws the numbers of the error beside the columns: which values each number had. */
 static void
 draw_numbers(const struct app *a, const struct group_line *l, const struct group_detail *d,
              struct rect r)
@@ -412,7 +413,7 @@ sample_title(const struct app *a, const struct group_line *l, const struct group
                         *s->node ? " on " : "", s->node, s->tries, s->max_tries);
 }
 
-/* Error, trace, payload; what is below is left for other things. */
+/* Draws the error, the trace and the payload. */
 static void
 draw_sample_text(const struct app *a, const struct group_sample_row *s, struct rect in)
 {
@@ -493,7 +494,7 @@ parts_text(const struct app *a, const struct group_line *l, const struct group_d
     return keep_text(a, &text);
 }
 
-/* At most so many rows of them; *in is what they leave. */
+/* Draws at most `most` facts, one in a row; *in becomes the room that is left. */
 static void
 draw_facts(const struct app *a, const struct group_line *l, const struct group_detail *d,
            struct rect *in, int most)

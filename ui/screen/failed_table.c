@@ -33,7 +33,7 @@ draw_count(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_right(g, r, ROLE_TEXT, text);
 }
 
-/* "+4,000", ">9,801" where not all were counted. */
+/* "+4,000"; ">9,801" if not all were counted. */
 static void
 draw_hour(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -72,7 +72,7 @@ draw_last(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     draw_ago(g, r, ((const struct group_line *)row)->g.last_ms, c);
 }
 
-/* Half hours, or hours where there is less room. */
+/* One cell for each half hour, or for each hour if there is less room. */
 static void
 draw_times(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -161,9 +161,9 @@ failed_table_init(struct failed_table *t)
 static void
 drop_rows(struct failed_table *t)
 {
-    for (int i = 0; i < t->n; i++)
+    for (int i = 0; i < t->all; i++)
         free(t->rows[i].id);
-    t->n = 0;
+    t->n = t->all = 0;
 }
 
 void
@@ -172,12 +172,13 @@ failed_table_done(struct failed_table *t)
     list_free(t->list);
     drop_rows(t);
     free(t->rows);
+    free(t->marked);
 }
 
 static void
 fill_line(struct group_line *l, const struct group_row *g, enum group_by by, int64_t now_ms)
 {
-    static const int64_t first = (int64_t)1 << 50; /* more than any number of jobs */
+    static const int64_t first = (int64_t)1 << 50; /* greater than any number of jobs */
 
     l->g = *g;
     l->id =
@@ -187,7 +188,7 @@ fill_line(struct group_line *l, const struct group_row *g, enum group_by by, int
     l->trouble = (l->trend == FAIL_OLD ? 0 : first) + g->n;
 }
 
-/* What a system never tells has no column. */
+/* Leaves out the columns for which the queue system has no values. */
 static void
 leave_out(struct failed_table *t)
 {
@@ -209,13 +210,15 @@ void
 failed_table_update(struct failed_table *t, struct app *a,
                     bool (*keep)(void *ctx, const struct group_row *g), void *ctx)
 {
-    const struct group_row *g = store_groups(a->store, &t->all);
+    int all, hidden = 0;
+    const struct group_row *g = store_groups(a->store, &all);
 
     drop_rows(t);
-    t->rows = xreallocarray(t->rows, (size_t)t->all + 1, sizeof *t->rows);
-    for (int i = 0; i < t->all; i++)
-        if (keep(ctx, &g[i]))
-            fill_line(&t->rows[t->n++], &g[i], t->by, a->now_ms);
+    t->rows = xreallocarray(t->rows, (size_t)all + 1, sizeof *t->rows);
+    t->all = all;
+    for (int i = 0; i < all; i++)
+        fill_line(keep(ctx, &g[i]) ? &t->rows[t->n++] : &t->rows[all - ++hidden], &g[i], t->by,
+                  a->now_ms);
     leave_out(t);
     list_set_rows(t->list, t->rows, t->n);
 }
@@ -224,6 +227,24 @@ const struct group_line *
 failed_selected(const struct failed_table *t)
 {
     return list_selected(t->list);
+}
+
+const struct target_group *
+failed_marked(struct failed_table *t, int *n, int *gone)
+{
+    int marks;
+    const struct group_line *l = failed_selected(t);
+
+    list_marks(t->list, &marks);
+    *n = 0;
+    t->marked = xreallocarray(t->marked, (size_t)t->all + 1, sizeof *t->marked);
+    for (int i = 0; i < t->all && marks > 0; i++)
+        if (list_is_marked(t->list, t->rows[i].id))
+            t->marked[(*n)++] = (struct target_group){t->rows[i].g.queue, t->rows[i].g.error_key};
+    *gone = marks - *n;
+    if (marks == 0 && l)
+        t->marked[(*n)++] = (struct target_group){l->g.queue, l->g.error_key};
+    return t->marked;
 }
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -282,7 +303,7 @@ failed_table_draw(struct failed_table *t, struct app *a, struct rect r,
 
 /* --- heading ---------------------------------------------------------------------------------- */
 
-/* A piece of the heading, which is never cut short. */
+/* Draws a part of the heading, or nothing: a part is never cut short. */
 static void
 say(struct pen *p, enum role role, const char *text)
 {

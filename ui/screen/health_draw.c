@@ -1,8 +1,8 @@
 /*
- * The Database screen: figures, what to do, who holds vacuum back or waits, tables, vacuums, locks;
- * if there is room, also the chart of dead rows. What can be acted on comes first. The heights of
- * the parts follow from the room alone, so nothing moves when a vacuum begins. Parts that come and
- * go take their rows from the list of sessions.
+ * The Database screen: figures, advice, sessions that hold vacuum back or wait, tables, vacuums,
+ * locks; if there is room, also the chart of dead rows. What the user can act on comes first. The
+ * heights of the parts depend only on the room, so nothing moves when a vacuum begins. A part that
+ * comes and goes takes its rows from the list of sessions.
  */
 #include "ui/screen/health_draw.h"
 
@@ -128,7 +128,7 @@ draw_part(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
                isnan(part) ? "–" : fmt_percent(part, 1).s);
 }
 
-/* Of the partition that is fullest: the next vacuum begins when it is full. */
+/* The fill of the fullest partition: when it is full, the next vacuum begins. */
 static void
 draw_fill(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -210,7 +210,7 @@ draw_table_titles(struct grid *g, struct rect r, const int *widths)
     }
 }
 
-/* Those in trouble first, then the largest. */
+/* Tables in trouble first, then the largest. */
 static int
 pick_tables(const struct health *h, int max, const struct health_table **out)
 {
@@ -268,7 +268,9 @@ draw_tables(const struct health_look *l, struct grid *g, struct rect r)
 
 /* --- figures --------------------------------------------------------------------------------- */
 
-/* A label and its figure, only where both fit: never a number cut short. */
+enum { WIDE_FIGURES = 100 };
+
+/* Draws a label and its figure if both have room: a number is never cut short. */
 static void
 figure(struct pen *p, const char *label, enum role role, const char *value, const char *rest)
 {
@@ -292,22 +294,27 @@ draw_figures(const struct health_look *l, struct grid *g, struct rect r)
         return;
     }
     snprintf(text, sizeof text, "/%d", s->max_connections);
-    bool full = s->connections * 10 >= s->max_connections * 9;
-    figure(&p, "conns", full ? ROLE_BAD : ROLE_STRONG, fmt_int(s->connections).s, text);
+    bool wide = r.w >= WIDE_FIGURES, full = s->connections * 10 >= s->max_connections * 9;
+    if (*l->filter)
+        figure(&p, "filter", ROLE_STRONG, l->filter, "");
+    figure(&p, "connections", full ? ROLE_BAD : ROLE_STRONG, fmt_int(s->connections).s, text);
     figure(&p, "active", ROLE_STRONG, fmt_int(s->active).s, "");
-    figure(&p, "idle-txn", s->idle_in_txn ? ROLE_WARN : ROLE_STRONG, fmt_int(s->idle_in_txn).s, "");
+    figure(&p, wide ? "idle in a transaction" : "idle in txn",
+           s->idle_in_txn ? ROLE_WARN : ROLE_STRONG, fmt_int(s->idle_in_txn).s, "");
     figure(&p, "blocked", s->blocked ? ROLE_BAD : ROLE_STRONG, fmt_int(s->blocked).s, "");
     if (s->lag_ms != FIELD_NULL)
-        figure(&p, s->standby == 1 ? "own lag" : "repl lag",
+        figure(&p,
+               s->standby == 1 ? "own lag"
+               : wide          ? "replica lag"
+                               : "lag",
                s->lag_ms >= 30000 ? ROLE_WARN : ROLE_STRONG, fmt_duration(s->lag_ms).s, "");
     snprintf(text, sizeof text, "%.1f%%", l->h.cache_hit * 100);
     if (!isnan(l->h.cache_hit))
-        figure(&p, "cache hit", l->h.cache_hit < HIT_WARN ? ROLE_WARN : ROLE_STRONG, text, "");
+        figure(&p, wide ? "cache hit" : "cache",
+               l->h.cache_hit < HIT_WARN ? ROLE_WARN : ROLE_STRONG, text, "");
     if (!isnan(l->h.wal_per_s))
         figure(&p, s->standby == 1 ? "replay" : "wal", ROLE_STRONG,
                fmt_bytes((int64_t)l->h.wal_per_s).s, "/s");
-    if (*l->filter)
-        figure(&p, "filter", ROLE_STRONG, l->filter, "");
 }
 
 static struct pen
@@ -415,23 +422,25 @@ enum { ACT_W = 16 };
 static void
 draw_one(const struct advice *a, struct grid *g, struct rect r)
 {
-    enum role role = a->bad ? ROLE_BAD : a->calm ? ROLE_DIM : ROLE_WARN;
+    enum role role = a->bad ? ROLE_BAD : ROLE_WARN;
     struct rect lead = rect_cut_left(&r, LEAD_W);
     struct rect key = rect_cut_right(&r, a->act && r.w > 3 * ACT_W ? ACT_W : 0);
 
     rect_cut_left(&lead, 1);
-    grid_str(g, lead, role, a->bad ? "×" : a->calm ? "·" : "▲");
+    grid_str(g, lead, role, a->bad ? "×" : "▲");
     if (key.w > 0) {
         struct pen p = pen_start(g, key);
         pen_put(&p, ROLE_DIM, " → ");
         pen_put(&p, ROLE_KEY, a->act);
     }
-    grid_lines(g, r, a->calm ? ROLE_DIM : ROLE_TEXT, a->what, strlen(a->what),
-               &(struct text_area){0, 0, true});
+    if (r.h == 1) /* Draws the text; if it is cut, it ends with "…". */
+        grid_str(g, r, ROLE_TEXT, a->what);
+    else
+        grid_lines(g, r, ROLE_TEXT, a->what, strlen(a->what), &(struct text_area){0, 0, true});
 }
 
-/* Each piece of advice gets a row; the room that is left goes to those that need more. A text that
- * is cut stands in full at the foot. */
+/* Each piece of advice gets a row; rows that are left over go to longer advice. If a text is cut,
+ * the line at the foot shows it in full. */
 static void
 draw_advice(const struct health_look *l, struct grid *g, struct rect r)
 {
@@ -458,12 +467,24 @@ draw_advice(const struct health_look *l, struct grid *g, struct rect r)
 
 enum { COLUMNS = 60, COLUMN_MS = 30000, CHART_H = 11, CHART_W = COLUMNS + PLOT_EDGES };
 
-/* The steps of history that end now, as columns that begin at whole half minutes. */
-static void
-fold_steps(const struct health_look *l, double out[COLUMNS])
+/* The time that one column covers: one step as long as all steps have room, later half a minute. */
+static int64_t
+column_ms(const struct health_look *l)
 {
-    int64_t newest = l->h.now_ms / l->step_ms, per = COLUMN_MS / l->step_ms;
-    int64_t first = (l->h.now_ms / COLUMN_MS - COLUMNS + 1) * per;
+    for (int i = 0; i < l->ndead - COLUMNS; i++)
+        if (!isnan(l->dead[i]))
+            return COLUMN_MS;
+    return l->step_ms;
+}
+
+/* Combines the steps of the history into columns that begin at whole multiples of their length; the
+ * last column ends now. Returns how many columns have a known value. */
+static int
+fold_steps(const struct health_look *l, int64_t ms, double out[COLUMNS])
+{
+    int64_t newest = l->h.now_ms / l->step_ms, per = ms / l->step_ms;
+    int64_t first = (l->h.now_ms / ms - COLUMNS + 1) * per;
+    int known = 0;
 
     for (int i = 0; i < COLUMNS; i++) {
         out[i] = (double)NAN;
@@ -472,11 +493,13 @@ fold_steps(const struct health_look *l, double out[COLUMNS])
             if (at >= 0 && !isnan(l->dead[at]))
                 out[i] = l->dead[at];
         }
+        known += !isnan(out[i]);
     }
+    return known;
 }
 
-/* Shows the cause beside the effect: when the table was vacuumed, and when the transaction began
- * that holds vacuum back. */
+/* Marks the causes on the chart: when the table was vacuumed, and when the transaction began that
+ * holds vacuum back. */
 static int
 chart_events(const struct health_look *l, struct plot_event out[2])
 {
@@ -491,31 +514,37 @@ chart_events(const struct health_look *l, struct plot_event out[2])
     return n;
 }
 
+/* A chart of one column says nothing: a sentence takes its place. */
 static void
 draw_dead(const struct health_look *l, struct grid *g, struct rect r)
 {
     struct plot_event events[2];
     double dead[COLUMNS];
     char title[160];
+    int64_t ms = column_ms(l);
+    int known = fold_steps(l, ms, dead);
+    double now = dead[COLUMNS - 1];
 
-    fold_steps(l, dead);
     snprintf(title, sizeof title, "dead rows in %.60s %s   ↑ vacuum", l->dead_name,
-             isnan(dead[COLUMNS - 1]) ? "" : fmt_count((int64_t)dead[COLUMNS - 1]).s);
-    plot_panel(g, r,
-               &(struct plot_axis){
-                   .first_ms = (l->h.now_ms / COLUMN_MS - COLUMNS + 1) * COLUMN_MS,
-                   .step_ms = COLUMN_MS,
-                   .n = COLUMNS,
-                   .now_ms = l->h.now_ms,
-                   .utc = l->look.utc,
-                   .events = events,
-                   .nevents = chart_events(l, events),
-               },
-               &(struct plot){.title = title,
-                              .corner = "30 min",
-                              .role = ROLE_CHART,
-                              .area = dead,
-                              .none = "asking ..."});
+             isnan(now) ? "" : fmt_count((int64_t)now).s);
+    if (known == 1)
+        dead[COLUMNS - 1] = (double)NAN;
+    plot_panel(
+        g, r,
+        &(struct plot_axis){
+            .first_ms = (l->h.now_ms / ms - COLUMNS + 1) * ms,
+            .step_ms = ms,
+            .n = COLUMNS,
+            .now_ms = l->h.now_ms,
+            .utc = l->look.utc,
+            .events = events,
+            .nevents = chart_events(l, events),
+        },
+        &(struct plot){.title = title,
+                       .corner = ms == COLUMN_MS ? "30 min" : "10 min",
+                       .role = ROLE_CHART,
+                       .area = dead,
+                       .none = known ? "recorded by this console from now on" : "asking ..."});
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -547,7 +576,8 @@ draw_sessions(const struct health_look *l, struct grid *g, struct rect r)
     list_draw(l->sessions, g, r, &l->look);
 }
 
-/* The chart with the facts beside it; else the facts alone, or one row of them. */
+/* Draws the chart with the facts beside it. If there is less room: the facts alone, or one row of
+ * them. */
 static void
 draw_lower(const struct health_look *l, struct grid *g, struct rect *r)
 {

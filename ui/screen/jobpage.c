@@ -1,5 +1,6 @@
 /*
- * One job in words. Payloads come as JSON (white space added, nothing else), text or bytes (hex).
+ * One job as text. A payload is shown as JSON (only white space is added), as text or as bytes
+ * (hex).
  */
 #include "ui/screen/jobpage.h"
 
@@ -60,8 +61,7 @@ add_payload(struct page *p, const struct job_detail *j)
     page_printf(p, ROLE_TEXT, 0, " ");
 }
 
-/* The job's life as one line: where each try was (its outcome's glyph at its end), where it waited.
- */
+/* The job's life as one line: each try, with the glyph of its outcome at its end, and each wait. */
 static void
 add_timeline(struct page *p, const struct job_row *j, const struct attempt_row *rows, int n,
              const struct job_look *look)
@@ -81,7 +81,7 @@ add_timeline(struct page *p, const struct job_row *j, const struct attempt_row *
         return;
     for (int i = 0; i < CELLS; i++)
         cells[i] = "·";
-    for (int i = -1; i < n; i++) { /* -1: the try that runs, or the one that ended it well */
+    for (int i = -1; i < n; i++) { /* -1: the try that runs, or the one that succeeded */
         int64_t begin = i < 0 ? j->started_ms : rows[i].started_ms;
         int64_t end = i < 0 ? to : rows[i].ended_ms;
         if (i >= 0 && begin == FIELD_NULL)
@@ -148,7 +148,8 @@ jobpage_build(struct page *p, const struct store *s, const struct job_look *look
         page_printf(p, ROLE_TEXT, 0, " ");
     }
     add_payload(p, j);
-    if (n > 0 || j->job.started_ms != FIELD_NULL)
+    p->split = p->n;
+    if (n + (j->job.started_ms != FIELD_NULL) >= 2) /* with one try a timeline shows nothing new */
         add_timeline(p, &j->job, rows, n, look);
     add_attempts(p, rows, n, look);
     if (*j->result) {
@@ -185,6 +186,28 @@ put_lease(struct pen *p, const struct job_row *r, const struct job_look *look)
     pen_put(p, left < 0 ? ROLE_BAD : ROLE_DIM, left < 0 ? fmt_duration(-left).s : " left");
 }
 
+/* " for good at try 1 of 5": a failed job is not tried again by itself, however many tries are
+ * left.
+ */
+static void
+head_tries(struct pen *p, const struct job_row *row)
+{
+    bool runs = !strcmp(row->state, "running"), failed = !strcmp(row->state, "failed");
+    int tries = row->tries + runs; /* `tries` does not count the running one */
+
+    if (row->tries == INT_MIN)
+        return;
+    if (runs || failed)
+        pen_printf(p, ROLE_TEXT, failed ? " for good at try %d" : ", try %d", tries);
+    else
+        pen_printf(p, ROLE_TEXT, tries == 1 && row->max_tries == INT_MIN ? ", %d try" : ", %d",
+                   tries);
+    if (row->max_tries != INT_MIN)
+        pen_printf(p, ROLE_TEXT, " of %d%s", row->max_tries, runs || failed ? "" : " tries");
+    else if (!runs && !failed && tries != 1)
+        pen_put(p, ROLE_TEXT, " tries");
+}
+
 static void
 head_what(struct pen *p, const struct job_detail *j)
 {
@@ -193,33 +216,44 @@ head_what(struct pen *p, const struct job_detail *j)
     put_labeled(p, " queue ", ROLE_STRONG, row->queue);
     if (*row->kind)
         put_labeled(p, "  kind ", ROLE_TEXT, row->kind);
-    pen_put(p, ROLE_DIM, "  state ");
-    pen_printf(p, state_role(row->state), "%s %s", state_glyph(row->state), row->state);
-    if (*j->raw_state && strcmp(j->raw_state, row->state) != 0) /* as its own system calls it */
+    bool stale = row->stale == 1;
+    pen_printf(p, stale ? ROLE_WARN : state_role(row->state), "  %s %s",
+               stale ? "▲" : state_glyph(row->state), row->state);
+    if (*j->raw_state && strcmp(j->raw_state, row->state) != 0) /* as its system calls it */
         pen_printf(p, ROLE_DIM, " (%s)", j->raw_state);
-    if (row->stale == 1)
-        pen_put(p, ROLE_BAD, " stale: its worker seems gone");
-    bool now = !strcmp(row->state, "running"); /* this try is not among those so far */
-    int tries = row->tries == INT_MIN ? 0 : row->tries + now;
-    if (row->tries != INT_MIN && row->max_tries == INT_MIN)
-        pen_printf(p, ROLE_TEXT, " (try %d)", tries);
-    else if (row->tries != INT_MIN)
-        pen_printf(p, ROLE_TEXT, " (%d/%d)", tries, row->max_tries);
+    if (stale)
+        pen_put(p, ROLE_WARN, ", but without a worker");
+    head_tries(p, row);
     if (j->cancel_asked == 1)
         pen_put(p, ROLE_WARN, "  cancel asked");
     if (row->priority != INT_MIN)
         put_labeled(p, "  priority ", ROLE_TEXT, fmt_int(row->priority).s);
 }
 
+/* The time when the job came into its state, unless it is the push: "failed 13:31:02 (31m ago)".
+ * The time of the push is shown in any case. */
+static void
+put_change(struct pen *p, const struct job_row *row, const struct job_look *look)
+{
+    bool failed = !strcmp(row->state, "failed");
+
+    if (row->changed_ms == FIELD_NULL || (row->changed_ms == row->created_ms && !failed))
+        return;
+    pen_printf(p, ROLE_DIM, "  %s%s ", row->state, failed ? "" : " since");
+    put_time(p, "", row->changed_ms, look);
+    if (look->now_ms >= row->changed_ms)
+        pen_printf(p, ROLE_DIM, " (%s ago)", fmt_age_short(look->now_ms - row->changed_ms).s);
+}
+
 static void
 head_when(struct pen *p, const struct job_row *row, const struct job_look *look)
 {
-    put_time(p, " made ", row->created_ms, look);
+    put_time(p, " pushed ", row->created_ms, look);
     put_time(p, "  run at ", row->run_after_ms, look);
     put_time(p, "  started ", row->started_ms, look);
     put_time(p, "  ended ", row->finished_ms, look);
     if (row->finished_ms == FIELD_NULL && row->started_ms == FIELD_NULL)
-        put_time(p, "  since ", row->changed_ms, look);
+        put_change(p, row, look);
     if (row->finished_ms != FIELD_NULL && row->started_ms != FIELD_NULL)
         pen_printf(p, ROLE_TEXT, " (%s)", fmt_duration(row->finished_ms - row->started_ms).s);
     put_lease(p, row, look);

@@ -1,5 +1,5 @@
 /*
- * What speaks for the life of a node, in a line.
+ * The evidence that a node is alive, in one line.
  */
 #include "ui/screen/node_evidence.h"
 
@@ -11,13 +11,13 @@ static void
 say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
 {
     if (n->backend_pid == INT_MIN) {
-        pen_put(p, ROLE_DIM, " · session unknown");
+        pen_put(p, ROLE_DIM, " · session hidden");
         return;
     }
     if (n->session_alive == 0)
         pen_printf(p, ROLE_BAD, " · its session, pid %d, is gone", n->backend_pid);
     else if (n->session_alive < 0)
-        pen_printf(p, ROLE_DIM, " · session pid %d not for us to see", n->backend_pid);
+        pen_printf(p, ROLE_DIM, " · session pid %d: not visible to this login", n->backend_pid);
     else
         pen_printf(p, ROLE_TEXT, " · session pid %d %s", n->backend_pid,
                    *n->session_state ? n->session_state : "alive");
@@ -25,7 +25,7 @@ say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
         pen_printf(p, ROLE_TEXT, " for %s", fmt_age(now_ms - n->session_ms).s);
 }
 
-/* What speaks for its life: heartbeat, leases, its session in the database. */
+/* Draws the evidence: the node's heartbeat, its leases, its session in the database. */
 void
 node_evidence(struct grid *g, struct rect r, const struct node_row *n, const struct app *a)
 {
@@ -33,7 +33,7 @@ node_evidence(struct grid *g, struct rect r, const struct node_row *n, const str
     int64_t now_ms = a->now_ms;
 
     if (n->heartbeat_ms == FIELD_NULL && app_is_foreign(a))
-        pen_put(&p, ROLE_DIM, "no heartbeat is kept: only its jobs tell of it");
+        pen_put(&p, ROLE_DIM, "no heartbeat is kept: only its jobs show it");
     else if (n->heartbeat_ms == FIELD_NULL)
         pen_put(&p, ROLE_WARN, "never a heartbeat");
     else
@@ -48,6 +48,6 @@ node_evidence(struct grid *g, struct rect r, const struct node_row *n, const str
                        fmt_time(n->lease_until_ms, a->options.utc).s);
     }
     if (p.r.w >= (n->backend_pid == INT_MIN ? 18 : 30) &&
-        (n->backend_pid != INT_MIN || !app_is_foreign(a))) /* never cut short */
+        (n->backend_pid != INT_MIN || !app_is_foreign(a))) /* a part is never cut short */
         say_session(&p, n, now_ms);
 }

@@ -1,7 +1,7 @@
 /*
- * How panes share the rows of a page. Each pane gets a row for its rule, one for its titles and
- * one for each of its rows, if there is enough room. Rows that are left over go in turn to the
- * panes that want more.
+ * How panes share the rows of a page. If there is enough room, a pane gets a row for its rule, one
+ * for its titles and one for each of its own rows. Rows that are left over go in turn to the panes
+ * that want more. An empty pane is only its rule, which says that it is empty.
  */
 #include "ui/screen/panes.h"
 
@@ -47,45 +47,58 @@ draw_pane(const struct panes *p, int i, struct grid *g, struct rect r,
     struct list_look look = *usual;
     bool on = i == p->focus;
 
-    char title[100];
-    snprintf(title, sizeof title, "%s%.90s", on ? "› " : "", p->list[i].title);
+    char title[200];
+    snprintf(title, sizeof title, "%s%.90s%s%.90s", on ? "› " : "", p->list[i].title,
+             r.h == 0 ? ": " : "", r.h == 0 ? p->list[i].empty : "");
     grid_rule(g, rule, on ? ROLE_STRONG : ROLE_BOX_TITLE, title);
     look.unfocused = !on;
     look.empty = p->list[i].empty;
-    list_draw(p->list[i].list, g, r, &look);
+    if (r.h > 0)
+        list_draw(p->list[i].list, g, r, &look);
+    else if (on)
+        grid_cursor(g, rule.x, rule.y);
 }
 
-/* Which panes of one column have room: the first ones, and the one with the focus. */
+static int
+least(const struct panes *p, int i)
+{
+    return list_count(p->list[i].list) > 0 ? LEAST : 1;
+}
+
+/* Decides which panes of one column are shown: as many as have room, from the first one on, and
+ * always the one with the focus. Returns the rows that are left. */
 static int
 choose(struct panes *p, int first, int step, int h)
 {
-    int n = 0, last = -1;
+    int last = -1, on = p->focus % step == first ? p->focus : -1;
 
     for (int i = first; i < p->n; i += step) {
-        p->shown[i] = n < h / LEAST;
+        p->shown[i] = least(p, i) <= h;
         last = p->shown[i] ? i : last;
-        n += p->shown[i];
+        h -= p->shown[i] ? least(p, i) : 0;
     }
-    if (last >= 0 && p->focus % step == first && !p->shown[p->focus]) {
+    if (last >= 0 && on >= 0 && !p->shown[on] && h + least(p, last) >= least(p, on)) {
+        h += least(p, last) - least(p, on);
         p->shown[last] = false;
-        p->shown[p->focus] = true;
+        p->shown[on] = true;
     }
-    return n;
+    return h;
 }
 
 static void
 draw_column(struct panes *p, int first, int step, struct grid *g, struct rect r,
             const struct list_look *look)
 {
-    int h[PANES_MOST] = {0}, n = choose(p, first, step, r.h), left = r.h - n * LEAST;
+    int h[PANES_MOST] = {0}, left = choose(p, first, step, r.h);
     bool more = true;
 
     for (int i = first; i < p->n; i += step)
-        h[i] = p->shown[i] ? LEAST : 0;
+        h[i] = p->shown[i] ? least(p, i) : 0;
     while (left > 0 && more) {
         more = false;
         for (int i = first; i < p->n && left > 0; i += step) {
-            if (!p->shown[i] || h[i] >= HEAD + list_count(p->list[i].list))
+            int rows = list_count(p->list[i].list);
+            if (!p->shown[i] || rows == 0 || h[i] >= HEAD + rows)
                 continue;
             h[i]++;
             left--;

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/facts/node_columns.h"
 #include "ui/facts/verdict.h"
 #include "ui/term/fmt.h"
 
-enum { EVENTS = 64, NAME_W = 16, GAUGE_W = 16 };
+enum { EVENTS = 64, NAME_W = 16 };
 
 void
 queues_more_ask(struct app *a, bool wanted)
@@ -76,20 +77,14 @@ draw_node(struct app *a, struct rect row, const struct node_row *n)
     struct lead lead = verdict_lead(v);
     bool dead = !strcmp(n->state, "dead");
     int slots = n->slots == INT_MIN ? 0 : n->slots;
-    int full = slots > 0 ? (int)(n->running * GAUGE_W / slots) : 0;
 
     if (lead.glyph)
         grid_str(a->grid, row, lead.role, lead.glyph);
     rect_cut_left(&row, 2);
     grid_str(a->grid, cell(&row, NAME_W), ROLE_TEXT, n->node);
     grid_str(a->grid, cell(&row, 9), verdict_role(v), n->state);
-    struct rect gauge = cell(&row, slots > 0 && row.w > GAUGE_W + 10 ? GAUGE_W : 0);
-    for (int i = 0; i < gauge.w; i++)
-        grid_str(a->grid, (struct rect){gauge.x + i, gauge.y, 1, 1},
-                 i < full ? verdict_role(v) : ROLE_BAR_REST,
-                 i >= full ? "░"
-                 : dead    ? "×"
-                           : "█");
+    struct rect gauge = cell(&row, slots > 0 && row.w > NODE_GAUGE_W + 10 ? NODE_GAUGE_W : 0);
+    node_draw_gauge(a->grid, gauge, n, verdict_role(v));
     if (slots > 0)
         grid_printf(a->grid, row, ROLE_TEXT, "%s/%d%s", fmt_count(n->running).s, slots,
                     dead ? " lost" : "");

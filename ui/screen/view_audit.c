@@ -2,6 +2,7 @@
  * Audit: the last administrative actions, who did them, and what they changed.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
@@ -34,7 +35,7 @@ audit_init(struct view *view, const char *arg)
 {
     (void)arg;
     table_init(view, &list_of_audit, row_matches);
-    list_hide_empty(table_list(view), true); /* FROM, where all came by the socket */
+    list_hide_empty(table_list(view), true); /* hides FROM if all acts came by the socket */
 }
 
 static void
@@ -46,6 +47,64 @@ audit_update(struct view *view)
     list_set_rows(table_list(view), rows, n);
     if (!view->touched)
         list_home(table_list(view));
+}
+
+enum {
+    DAY_MS = 86400000,
+    ACTS_READ = 200
+}; /* an adapter reads so many unless it is told how many */
+
+/* "last 24 h: 14 acts by 2 people". Counts only the acts that were read, the newest ones. */
+static void
+draw_summary(const struct app *a, struct grid *g, struct rect r)
+{
+    int n, acts = 0, people = 0;
+    const struct audit_row *rows = store_audit(a->store, &n);
+
+    for (; acts < n && a->now_ms - rows[acts].at_ms < DAY_MS; acts++) {
+        bool seen = false;
+        for (int i = 0; i < acts && !seen; i++)
+            seen = !strcmp(rows[i].who, rows[acts].who);
+        people += !seen;
+    }
+    if (acts == 0 && store_topic(a->store, TOPIC_AUDIT)->has_data)
+        grid_str(g, r, ROLE_DIM, " last 24 h: no act");
+    else if (acts > 0)
+        grid_printf(g, r, ROLE_DIM, " last 24 h: %s%s by %s",
+                    acts == n && n >= ACTS_READ ? "at least " : "", fmt_plural(acts, "act").s,
+                    people == 1 ? rows->who : arena_printf(a->frame, "%d people", people));
+}
+
+enum { DETAIL_H = 8, DETAIL_FROM = 30, LABEL_W = 9 };
+
+static void
+draw_fact(struct grid *g, struct rect *r, const char *label, const char *text)
+{
+    struct rect row = *r, at;
+    int w = r->w - LABEL_W, lines = *text ? grid_count_lines(text, strlen(text), w > 0 ? w : 1) : 0;
+
+    if (lines == 0 || r->h == 0)
+        return;
+    row.h = lines < r->h ? lines : r->h;
+    rect_cut_top(r, row.h);
+    at = rect_cut_left(&row, LABEL_W);
+    grid_str(g, at, ROLE_DIM, label);
+    grid_lines(g, row, ROLE_TEXT, text, strlen(text), &(struct text_area){0, 0, true});
+}
+
+/* Draws the selected act in full: the columns of the table may be cut. */
+static void
+draw_detail(const struct app *a, struct grid *g, struct rect r, const struct audit_row *act)
+{
+    const char *title = arena_printf(a->frame, "%s %s", act->verb, act->target);
+    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+
+    draw_fact(g, &in, "at", fmt_when(act->at_ms, a->now_ms, a->options.utc).s);
+    draw_fact(g, &in, "by",
+              *act->addr ? arena_printf(a->frame, "%s from %s", act->who, act->addr) : act->who);
+    draw_fact(g, &in, "change", act->change);
+    draw_fact(g, &in, "reason", act->reason);
+    draw_fact(g, &in, "id", act->action);
 }
 
 static void
@@ -64,7 +123,10 @@ audit_draw(struct view *view, struct grid *g, struct rect r)
         look.empty = "asking ...";
     struct rect head = rect_cut_top(&r, 1);
     if (!t->unavailable)
-        grid_str(g, head, ROLE_DIM, " append-only, written in the same transaction as the change");
+        draw_summary(a, g, head);
+    const struct audit_row *act = list_selected(table_list(view));
+    if (act && r.h >= DETAIL_FROM)
+        draw_detail(a, g, rect_cut_bottom(&r, DETAIL_H), act);
     list_draw(table_list(view), g, r, &look);
 }
 

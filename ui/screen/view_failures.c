@@ -1,6 +1,6 @@
 /*
  * Failed jobs, grouped by what their errors have in common, with a sample in full. Enter opens the
- * jobs of the group; r requeues the group, R everything that the filter leaves.
+ * jobs of the group; r requeues the group or the marked ones, R everything that the filter leaves.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "ui/console/app.h"
 #include "ui/console/crumb.h"
+#include "ui/console/table_view.h"
 #include "ui/facts/group_say.h"
 #include "ui/screen/failed_panes.h"
 #include "ui/screen/views.h"
@@ -19,7 +20,7 @@ struct failures {
     struct failed_table table;
     struct failed_panes panes;
     struct filter filter;
-    char *home; /* the filter that it was opened with: Esc goes back to it */
+    char *home; /* the filter at the start: Esc goes back to it */
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -33,7 +34,7 @@ failures_init(struct view *view, const char *arg)
     failed_table_init(&v->table);
     failed_panes_init(&v->panes);
     v->home = xstrdup(arg ? arg : "");
-    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* then it is empty: everything */
+    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* no filter then: all jobs */
         app_say(view->app, SAY_BAD, "%s", e.text);
 }
 
@@ -64,6 +65,7 @@ failures_toggle(struct view *view, int what)
     struct failures *v = (struct failures *)view;
 
     (void)what;
+    list_unmark_all(v->table.list); /* the rows will be others */
     v->table.by = (v->table.by + 1) % BY_TOTAL;
     if (v->table.by != BY_ERROR && !adapter_has(source_adapter(view->app->source), SEC_GROUPS_BY)) {
         v->table.by = BY_ERROR;
@@ -74,7 +76,8 @@ failures_toggle(struct view *view, int what)
     view->ops->update(view);
 }
 
-/* Words of the filter are looked for in the group's texts; terms with a key go to the server. */
+/* The words of the filter are matched with the group's texts; a filter that has terms with a key is
+ * left to the server. */
 static bool
 is_shown(void *ctx, const struct group_row *g)
 {
@@ -138,7 +141,8 @@ failures_drawn(struct view *view)
     failed_panes_ask(view->app, &((struct failures *)view)->table);
 }
 
-/* Of the selected group: whether its cause may still be there. */
+/* The acts for the marked groups; if none is marked, whether the cause of the selected group may
+ * still exist. */
 static bool
 failures_remark(struct view *view, struct buf *out)
 {
@@ -146,7 +150,7 @@ failures_remark(struct view *view, struct buf *out)
     const struct group_line *l = failed_selected(&v->table);
     struct group_detail d;
 
-    if (!failed_detail(view->app, l, &d))
+    if (say_marked(view, v->table.list, out) || !failed_detail(view->app, l, &d))
         return false;
     buf_printf(out, "%s: ", l->g.queue);
     group_say_cause(&d, &l->g, view->app->now_ms, view->app->options.utc, out);
@@ -192,7 +196,8 @@ failures_step(struct view *view, int dir)
     failed_panes_step(&v->panes, view->app, failed_selected(&v->table), dir);
 }
 
-/* A node opens its page, a kind the jobs of the group that have it. */
+/* Enter on a node opens its page; Enter on a kind opens the jobs of the group that have this kind.
+ */
 static void
 open_who(struct failures *v, const struct group_line *l, const struct who_line *who)
 {
@@ -212,7 +217,8 @@ open_who(struct failures *v, const struct group_line *l, const struct who_line *
     free(three);
 }
 
-/* No filter says "the node of the last try" or an hour: there the sample opens. */
+/* Enter opens the jobs of the row, if a filter can select them. No filter can select "the node of
+ * the last try" or an hour: then the sample opens. */
 static void
 failures_open(struct view *view)
 {
@@ -267,9 +273,15 @@ failures_back(struct view *view)
 {
     struct failures *v = (struct failures *)view;
     struct err e;
+    int marks;
 
     if (failures_panes(view) == PANES_BESIDE) {
         v->panes.focus = false;
+        return true;
+    }
+    list_marks(v->table.list, &marks);
+    if (marks > 0) {
+        list_unmark_all(v->table.list);
         return true;
     }
     return strcmp(failures_filter(view), v->home) != 0 &&
@@ -280,16 +292,33 @@ static void
 failures_target(struct view *view, struct target *t)
 {
     struct failures *v = (struct failures *)view;
-    const struct group_line *l = failed_selected(&v->table);
+    int n, marks;
+    const struct target_group *groups = failed_marked(&v->table, &n, &t->gone);
 
     t->where = &v->filter.terms;
-    if (!l || v->table.by != BY_ERROR)
+    if (n == 0 || v->table.by != BY_ERROR)
         return;
     t->kind = TARGET_GROUP;
-    t->name = l->g.error_key;
-    t->error = l->g.error_key;
-    t->queue = l->g.queue;
+    t->name = n > 1 ? arena_printf(view->app->frame, "%d groups", n) : groups->error;
+    t->error = groups->error;
+    t->queue = groups->queue;
     t->state = "failed";
+    t->groups = groups;
+    t->ngroups = n > 1 ? n : 0;
+    list_marks(v->table.list, &marks);
+    t->marked = marks > 0;
+}
+
+static void
+failures_mark_all(struct view *view)
+{
+    list_mark_shown(((struct failures *)view)->table.list);
+}
+
+static void
+failures_unmark(struct view *view)
+{
+    list_unmark_all(((struct failures *)view)->table.list);
 }
 
 static const char *
@@ -323,6 +352,7 @@ failures_sql(struct view *view, struct buf *out)
 const struct view_ops view_failures = {
     .name = "failed",
     .title = "Failed",
+    .opens = "its jobs",
     .screen = 3,
     .tab = 3,
     .scope = IN_FAILED,
@@ -341,6 +371,8 @@ const struct view_ops view_failures = {
     .list = failures_list,
     .open = failures_open,
     .back = failures_back,
+    .mark_all = failures_mark_all,
+    .unmark = failures_unmark,
     .target = failures_target,
     .crumb = failures_crumb,
     .filter = failures_filter,

@@ -1,5 +1,5 @@
 /*
- * Database: what the server does besides the queue's work, and who is in the way of its vacuum.
+ * Database: the work of the server besides the queue's, and who prevents its vacuum.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { ADVICE_MOST = 40 };
 
 struct health_view {
     struct table_view table;
-    char *graphed; /* the table of the graph */
+    char *graphed; /* the table that the chart shows */
 };
 
 static bool
@@ -46,8 +46,8 @@ health_done(struct view *view)
     free(((struct health_view *)view)->graphed);
 }
 
-/* The table in trouble, else the one with most dead rows. The graph stays with its table until
- * another one is worse off, or has twice its dead rows. */
+/* Chooses the table of the chart: the one in trouble, or else the one with most dead rows. The
+ * chart keeps its table until another table is in more trouble or has twice its dead rows. */
 static void
 choose_graph(struct health_view *v, const struct health *h)
 {
@@ -91,7 +91,8 @@ look_at(const struct app *a)
     return h;
 }
 
-/* That nobody works comes before what ails the database. */
+/* Collects the advice. If no worker or scheduler is alive, this comes before trouble of the
+ * database. */
 static int
 advise(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
 {
@@ -103,6 +104,18 @@ advise(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
         out[i] = (struct advice){.bad = true, .id = "", .text = text, .what = text};
     }
     return n + health_advice(h, a->frame, out + n, ADVICE_MOST - n);
+}
+
+/* The advice that asks for an act. The key f shows the calm remarks, too. */
+static int
+advise_to_act(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
+{
+    int n = 0, all = advise(a, h, out);
+
+    for (int i = 0; i < all; i++)
+        if (!out[i].calm)
+            out[n++] = out[i];
+    return n;
 }
 
 static const char *
@@ -138,7 +151,7 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
         .own = own_words(a),
     };
 
-    l.nadvice = advise(a, &l.h, advice);
+    l.nadvice = advise_to_act(a, &l.h, advice);
     if (*v->graphed) {
         history_read(store_dead_rows(a->store), v->graphed, SERIES_BACKLOG, a->now_ms, dead,
                      STORE_DEAD_STEPS);
@@ -149,7 +162,7 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
     health_draw(&l, g, r);
 }
 
-/* The advice in full that the rows above cut short. */
+/* Shows a piece of advice in full if the rows above cut it short. */
 static bool
 health_remark(struct view *view, struct buf *out)
 {
@@ -157,14 +170,14 @@ health_remark(struct view *view, struct buf *out)
     struct advice advice[ADVICE_MOST];
     struct health h = look_at(a);
     const struct health_session *s = list_selected(table_list(view));
-    int n = advise(a, &h, advice), at = 0;
+    int n = advise_to_act(a, &h, advice), at = 0;
 
     for (int i = n - 1; s && i >= 0; i--)
         at = strcmp(advice[i].id, s->id) ? at : i;
     if (n == 0)
         return false;
     if (n > 1)
-        buf_printf(out, "(%d of %d, f: all) ", at + 1, n);
+        buf_printf(out, "%d of %d (f: all): ", at + 1, n);
     buf_str(out, advice[at].text);
     return advice[at].bad;
 }
@@ -188,7 +201,11 @@ on_advice(struct app *a, int arg)
     (void)arg;
     buf_str(&text, n ? "" : "Nothing: vacuum keeps up and nobody holds it back.\n");
     for (int i = 0; i < n; i++)
-        buf_printf(&text, "%s%s %s\n", i ? "\n" : "", advice[i].bad ? "×" : "▲", advice[i].text);
+        buf_printf(&text, "%s%s %s\n", i ? "\n" : "",
+                   advice[i].bad    ? "×"
+                   : advice[i].calm ? "·"
+                                    : "▲",
+                   advice[i].text);
     if (h.server && h.server->signals_all == 0)
         buf_printf(&text, "\nC and K reach the sessions of your own role only: pg_signal_backend "
                           "reaches those of others too.\n");
@@ -261,6 +278,7 @@ health_sql(struct view *view, struct buf *out)
 const struct view_ops view_health = {
     .name = "database",
     .title = "DB",
+    .opens = "session",
     .screen = 7,
     .tab = 7,
     .scope = IN_DATABASE,

@@ -1,7 +1,7 @@
 /*
- * Jobs: a window over all that match a filter, paged by key, so that a million rows cost what two
- * hundred do. Marks are ids, or "all that match", which is a predicate on the server and not what
- * happens to be loaded. On a wide screen the selected job is shown below.
+ * Jobs: a window over all jobs that match a filter, read page by page by key, so that a million
+ * rows cost no more than two hundred. The marks are ids, or "all that match": this is a predicate
+ * on the server, not the rows that happen to be loaded. A wide screen shows the selected job below.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,15 +25,15 @@ struct jobs {
     struct jobs_strip strip;
     struct list *list;
     struct filter filter;
-    bool anew;   /* the filter has changed: the cursor goes to the first row */
+    bool anew;   /* the filter has changed: select the first row */
     bool all;    /* everything that matches is marked */
-    bool to_end; /* the cursor goes to the last row, when that has come */
-    char *home;  /* the filter that it was opened with: Esc goes back to it */
+    bool to_end; /* select the last row when it has come */
+    char *home;  /* the filter at the start: Esc goes back to it */
     char *kept;  /* selected id while another screen is in front */
     const char *one[1];
     struct page page;   /* of the preview */
-    char previewed[64]; /* id that the preview asked for */
-    int64_t preview_ms; /* when it may be asked; 0 = nothing to ask */
+    char previewed[64]; /* id of the job that was asked for the preview */
+    int64_t preview_ms; /* when the preview may be asked for; 0 = not wanted */
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ is_ours(const struct jobs *v)
     return f && f->text && !strcmp(f->text, v->filter.text ? v->filter.text : "");
 }
 
-/* The filter, if the language and the queue system take it; else it is empty. */
+/* Sets the filter; if the language or the queue system rejects the text, the filter is empty. */
 static bool
 read_filter(const struct app *a, const char *text, struct filter *f, struct filter_mark *mark,
             struct err *e)
@@ -58,7 +58,8 @@ read_filter(const struct app *a, const char *text, struct filter *f, struct filt
     return false;
 }
 
-/* What the filter says of every row needs no column, nor what no row of it has. */
+/* Hides columns that say nothing: those whose value the filter fixes, and those that no row can
+ * have. */
 static void
 fit_columns(struct jobs *v)
 {
@@ -159,7 +160,8 @@ is_wide(struct rect r)
     return r.w >= WIDE_W && r.h >= WIDE_H;
 }
 
-/* Near an end of the window the next page is asked; the preview follows the cursor after a rest. */
+/* Asks for the next page when the cursor is near an end of the window. The preview follows the
+ * cursor after a short rest. */
 static void
 jobs_drawn(struct view *view)
 {
@@ -193,8 +195,7 @@ jobs_drawn(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* Says in which order the rows come, as far as the adapter says it, and which jobs are not among
- * them. */
+/* The order of the rows, if the adapter names it, and which jobs are not among the rows. */
 static void
 say_order(const struct jobs *v, struct pen *p)
 {
@@ -203,10 +204,13 @@ say_order(const struct jobs *v, struct pen *p)
     const char *order = by.s, *gap = " ";
 
     if (!*v->filter.text) {
-        pen_put(p, ROLE_DIM,
-                !app_is_foreign(a) ? " unfinished jobs"
-                : *order           ? " jobs"
-                                   : " jobs in the order of their system");
+        if (!app_is_foreign(a))
+            pen_put(p, ROLE_DIM, " unfinished jobs");
+        else if (*order)
+            pen_put(p, ROLE_DIM, " jobs");
+        else
+            pen_printf(p, ROLE_DIM, " in the order that %s takes them",
+                       adapter_title(source_adapter(a->source)));
         gap = ", ";
     } else if (*order) {
         gap = "  · ";
@@ -264,7 +268,8 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     page_draw(&v->page, g, rect_inset(in, 1, 0));
 }
 
-/* Why there is no row. "Nothing there" is said only after all jobs were looked at. */
+/* Why there is no row. Only after the server has looked at all jobs does the text say that there is
+ * none. */
 static const char *
 why_empty(const struct jobs *v)
 {
@@ -312,7 +317,7 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     jobs_strip_draw(&v->strip, a->store, source_adapter(a->source), &v->filter, g, strip);
 }
 
-/* What can be done with the marked ones, as far as it can. */
+/* The acts that are possible for the marked jobs. */
 static void
 say_marked(const struct app *a, int marks, struct buf *out)
 {
@@ -441,7 +446,7 @@ jobs_set_filter(struct view *view, const char *text, struct filter_mark *mark, s
     return true;
 }
 
-/* On the strip of states: their jobs. */
+/* Enter on the strip of states: shows the jobs of that state. */
 static void
 choose_state(struct jobs *v)
 {
@@ -533,6 +538,7 @@ jobs_copy(struct view *view)
 const struct view_ops view_jobs = {
     .name = "jobs",
     .title = "Jobs",
+    .opens = "job",
     .screen = 2,
     .tab = 2,
     .scope = IN_JOBS,

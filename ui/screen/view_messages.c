@@ -1,5 +1,6 @@
 /*
- * Messages: all that was said in this session, newest first, in full on the line above the footer.
+ * Messages: all messages of this session, the newest first; the line above the footer shows the
+ * selected one in full.
  */
 #include <stddef.h>
 
@@ -30,11 +31,11 @@ static const struct column_special word_special = {NULL, role_of_word, K_CUSTOM,
 static const struct column columns[] = {
     {.name = "number", .title = "NUMBER", .help = "In the order of this session", .kind = K_TEXT, .offset = F(number),
      .min_w = 8, .max_w = 8, .keep = 100},
-    {.name = "at", .title = "TIME", .help = "When it was said", .kind = K_TIME, .offset = F(at_ms), .min_w = 8,
+    {.name = "at", .title = "TIME", .help = "When the message came", .kind = K_TIME, .offset = F(at_ms), .min_w = 8,
      .max_w = 14, .keep = 1},
-    {.name = "word", .title = "", .help = "How bad it is", .kind = K_TEXT, .offset = F(word), .min_w = 7, .max_w = 7,
+    {.name = "word", .title = "", .help = "Severity", .kind = K_TEXT, .offset = F(word), .min_w = 7, .max_w = 7,
      .keep = 2, .special = &word_special},
-    {.name = "text", .title = "MESSAGE", .help = "What was said", .kind = K_TEXT, .offset = F(text), .min_w = 10},
+    {.name = "text", .title = "MESSAGE", .help = "Text of the message", .kind = K_TEXT, .offset = F(text), .min_w = 10},
     {0},
 };
 /* clang-format on */
@@ -63,7 +64,8 @@ messages_init(struct view *view, const char *arg)
     table_init(view, &list_of_messages, row_matches);
 }
 
-/* Called before every key and frame, so rows that fell out of the log are never looked at. */
+/* Called before every key and frame, so the list never reads rows that have dropped out of the log.
+ */
 static struct list *
 messages_list(struct view *view)
 {
@@ -84,8 +86,9 @@ messages_draw(struct view *view, struct grid *g, struct rect r)
     grid_printf(g, rect_cut_top(&r, 1), ROLE_DIM, " %s in this session",
                 fmt_plural(a->messages.count, "message").s);
     list_draw(messages_list(view), g, r,
-              &(struct list_look){
-                  .now_ms = a->now_ms, .utc = a->options.utc, .empty = "nothing was said yet"});
+              &(struct list_look){.now_ms = a->now_ms,
+                                  .utc = a->options.utc,
+                                  .empty = "no messages in this session"});
 }
 
 static bool

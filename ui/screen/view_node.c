@@ -1,6 +1,6 @@
 /*
- * The page of one node: what it is, what speaks for its life, what becomes of its jobs if nobody
- * does anything; as panes its leases and the other nodes of its host. Enter on a row goes there.
+ * The page of one node: its facts, the evidence that it is alive, what becomes of its jobs if
+ * nobody acts; as panes its leases and the other nodes of its host. Enter on a row opens its page.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "ui/console/app.h"
 #include "ui/console/crumb.h"
 #include "ui/facts/lease_columns.h"
+#include "ui/facts/node_columns.h"
 #include "ui/facts/verdict.h"
 #include "ui/screen/node_evidence.h"
 #include "ui/screen/panes.h"
@@ -21,7 +22,7 @@ struct node_page {
     char *name;
     struct panes panes;
     struct leases leases;
-    struct node_row *host; /* the others there */
+    struct node_row *host; /* the other nodes of this host */
 };
 
 #define N(f) offsetof(struct node_row, f)
@@ -33,10 +34,10 @@ static const struct column host_columns[] = {
      .min_w = 10, .max_w = 10},
     {.name = "beat", .title = "BEAT", .help = "Time since the last heartbeat", .kind = K_AGE, .offset = N(heartbeat_ms),
      .min_w = 7, .max_w = 7},
-    {.name = "run", .title = "RUN", .help = "Jobs that it runs", .kind = K_COUNT, .offset = N(running), .min_w = 4,
-     .max_w = 6},
-    {.name = "slots", .title = "SLOTS", .help = "How many it can", .kind = K_INT, .offset = N(slots), .min_w = 5,
-     .max_w = 6},
+    {.name = "run", .title = "RUN", .help = "Jobs of all queues that it runs, of its slots; lost ones of a dead node",
+     .kind = K_CUSTOM, .offset = N(running), .min_w = 7, .max_w = 7, .special = &node_slots_special},
+    {.name = "slots", .title = "SLOTS", .help = "The same as a bar", .kind = K_CUSTOM, .offset = N(running),
+     .min_w = NODE_GAUGE_W, .max_w = NODE_GAUGE_W, .keep = 1, .special = &node_gauge_special},
     {.name = "version", .title = "VERSION", .help = "Its version", .kind = K_TEXT, .offset = N(version), .min_w = 7,
      .max_w = 9},
     {0},

@@ -1,8 +1,7 @@
 /*
- * Nodes: who works, since when, and whether there was a sign of life; below, the leases of the
- * selected node and what a release would make of each.
+ * Nodes: which nodes work, since when, and whether there was a sign of life; below, the leases of
+ * the selected node and what a release would do with each.
  */
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +11,13 @@
 #include "ui/console/table_view.h"
 #include "ui/facts/lease_columns.h"
 #include "ui/facts/life.h"
+#include "ui/facts/node_columns.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
 #include "ui/screen/node_evidence.h"
+#include "ui/screen/nodes_hosts.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
-
-struct node_line { /* a node_row first: the columns are its members */
-    struct node_row n;
-    const char *state; /* as it is shown: one whose session is gone is not just up */
-    enum verdict verdict;
-    int trouble; /* worst first */
-};
 
 enum { OTHER_FROM = 13 };
 
@@ -31,35 +25,16 @@ struct nodes {
     struct table_view table;
     struct node_line *nodes;
     struct list *leases;
-    struct leases held; /* of the node that was asked for */
-    char *asked;        /* the node whose leases were asked */
-    char *queue;        /* only nodes that take its jobs; NULL = all */
+    struct leases held; /* the answer to `asked` */
+    char *asked;        /* the node whose leases were asked for */
+    char *queue;        /* shows only nodes that take jobs of this queue; NULL = all */
 };
 
 /* --- columns --------------------------------------------------------------------------------- */
 
 #define F(f) offsetof(struct node_row, f)
 
-static void
-draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct node_row *n = row;
-    char text[64];
-
-    (void)c;
-    if (!strcmp(n->state, "dead") && n->running > 0) {
-        grid_printf(g, (struct rect){r.x, r.y, r.w, r.h}, ROLE_BAD, "%*lld lost", r.w - 5,
-                    (long long)n->running);
-        return;
-    }
-    if (n->slots > 0)
-        snprintf(text, sizeof text, "%lld/%d", (long long)n->running, n->slots);
-    else
-        snprintf(text, sizeof text, "%s", fmt_int(n->running).s);
-    grid_right(g, r, ROLE_TEXT, text);
-}
-
-/* Its session in the database, by pg_stat_activity. */
+/* The node's session in the database, by pg_stat_activity. */
 static void
 draw_session(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -74,7 +49,7 @@ draw_session(struct grid *g, struct rect r, const void *row, const struct cell_c
         grid_right(g, r, ROLE_DIM, "hidden");
 }
 
-/* Of a node that made itself known an empty list means all. */
+/* The queues of a node. If a node has a heartbeat, an empty list means all queues. */
 static void
 draw_queues(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -92,25 +67,7 @@ role_of_expired(const void *row, const struct cell_ctx *c)
     return ((const struct node_row *)row)->expired > 0 ? ROLE_BAD : ROLE_TEXT;
 }
 
-static void
-draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct node_line *n = row;
-
-    (void)c;
-    grid_str(g, r, verdict_role(n->verdict), n->state);
-}
-
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
-{
-    (void)c;
-    return verdict_lead(((const struct node_line *)row)->verdict);
-}
-
-static const struct column_special state_special = {draw_state, NULL, K_INT, false};
 static const struct column_special session_special = {draw_session, NULL, K_BOOL, true};
-static const struct column_special slots_special = {draw_slots, NULL, K_BIG, true};
 static const struct column_special queues_special = {draw_queues, NULL, K_TEXT, false};
 static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
 
@@ -122,14 +79,16 @@ static const struct column columns[] = {
      .help = "up, late, dead, draining, cut off (its session is gone), or unknown: leases without a node; "
              "sorts by trouble",
      .kind = K_CUSTOM, .offset = offsetof(struct node_line, trouble), .min_w = 10, .max_w = 10,
-     .special = &state_special},
+     .special = &node_state_special},
     {.name = "beat", .title = "BEAT", .help = "Time since the last heartbeat", .kind = K_AGE,
      .offset = F(heartbeat_ms), .min_w = 7, .max_w = 7},
+    {.name = "slots", .title = "SLOTS", .help = "How many of its slots are at work, as a bar", .kind = K_CUSTOM,
+     .offset = F(running), .min_w = NODE_GAUGE_W, .max_w = NODE_GAUGE_W, .keep = 23, .special = &node_gauge_special},
     {.name = "run", .title = "RUN", .help = "Jobs it runs, of its slots", .kind = K_CUSTOM, .offset = F(running),
-     .min_w = 7, .max_w = 7, .keep = 3, .special = &slots_special},
+     .min_w = 7, .max_w = 7, .keep = 3, .special = &node_slots_special},
     {.name = "leases", .title = "LEASES", .help = "Leases it holds", .kind = K_COUNT, .offset = F(leases), .min_w = 6,
      .max_w = 6},
-    {.name = "expired", .title = "OVER", .help = "Leases that are over without an answer", .kind = K_COUNT,
+    {.name = "expired", .title = "OVER", .help = "Leases that have expired without an answer", .kind = K_COUNT,
      .offset = F(expired), .min_w = 5, .max_w = 7, .special = &expired_special},
     {.name = "session", .title = "SESSION",
      .help = "Its database session: alive, gone, or hidden: not visible to this role, or behind a pooler", .kind = K_CUSTOM,
@@ -153,7 +112,7 @@ static const struct list_def list_of_nodes = {
     .row_size = sizeof(struct node_line),
     .id_offset = F(node),
     .sort = "state",
-    .lead = lead_of,
+    .lead = node_lead,
 };
 /* --- data ------------------------------------------------------------------------------------ */
 
@@ -196,15 +155,7 @@ nodes_done(struct view *view)
     free(v->queue);
 }
 
-static struct node_line
-line_of(const struct node_row *n, bool foreign)
-{
-    enum verdict v = verdict_of_node(n, foreign);
-
-    return (struct node_line){*n, node_is_cut_off(n) ? "cut off" : n->state, v, VERDICT_BAD - v};
-}
-
-/* The leases follow the selected node. */
+/* Asks for the leases of the selected node. */
 static void
 nodes_drawn(struct view *view)
 {
@@ -244,7 +195,7 @@ nodes_update(struct view *view)
     list_hide_empty(v->leases, app_is_foreign(view->app));
     v->nodes = xreallocarray(v->nodes, (size_t)n + 1, sizeof *v->nodes);
     for (int i = 0; i < n; i++)
-        v->nodes[i] = line_of(&rows[i], app_is_foreign(view->app));
+        v->nodes[i] = node_line_of(&rows[i], app_is_foreign(view->app));
     list_set_rows(v->table.list, v->nodes, n);
     if (!view->touched)
         list_home(v->table.list);
@@ -261,8 +212,8 @@ add_known(int64_t sum, int64_t n)
     return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
 }
 
-struct sum { /* of the nodes that are shown */
-    int dead, late, draining, up;
+struct sum { /* summary of the nodes that are shown */
+    int dead, late, draining, asleep, up;
     int64_t slots, at_work, lost, leases, over;
 };
 
@@ -277,6 +228,7 @@ sum_of(const struct nodes *v)
         s.dead += dead;
         s.late += !strcmp(n->state, "late");
         s.draining += !strcmp(n->state, "draining");
+        s.asleep += !strcmp(n->state, "asleep");
         s.up += !strcmp(n->state, "up");
         s.slots += !dead && n->slots > 0 ? n->slots : 0;
         *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
@@ -296,6 +248,8 @@ say_states(struct pen *p, const struct sum *s, bool foreign)
         pen_printf(p, ROLE_WARN, " ▲ %d late ", s->late);
     if (s->draining > 0)
         pen_printf(p, ROLE_DIM, " ‖ %d drain%s ", s->draining, s->draining == 1 ? "s" : "");
+    if (s->asleep > 0)
+        pen_printf(p, ROLE_DIM, " %d asleep ", s->asleep);
     if (s->up > 0)
         pen_printf(p, ROLE_DIM, " %d up ", s->up);
 }
@@ -348,13 +302,36 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
         snprintf(title, sizeof title, "%s%.120s leases (%s)", on, n->node, fmt_count(n->leases).s);
     struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
     node_evidence(g, rect_cut_top(&in, 1), n, a);
-    if (strcmp(n->node, v->asked) != 0) /* the list still holds another node's */
+    if (strcmp(n->node, v->asked) != 0) /* the store still has another node's leases */
         return;
     if (app_unavailable(a, TOPIC_LEASES))
         look.empty = app_unavailable(a, TOPIC_LEASES);
     else if (!store_topic(a->store, TOPIC_LEASES)->has_data)
         look.empty = "asking ...";
     list_draw(v->leases, g, in, &look);
+}
+
+/* Cuts the room for the hosts: the rows that the table does not need. */
+static struct rect
+cut_hosts(const struct app *a, struct rect *r, int shown)
+{
+    int n, left = r->h - shown - 2;
+    const struct node_row *rows = store_nodes(a->store, &n);
+
+    if (r->w < HOSTS_LEAST_W || left < HOSTS_LEAST_H)
+        return rect_cut_bottom(r, 0);
+    int want = nodes_hosts_height(rows, n);
+    return rect_cut_bottom(r, want < left ? want : left);
+}
+
+static void
+draw_hosts(struct app *a, struct rect r)
+{
+    int n;
+    const struct node_row *rows = store_nodes(a->store, &n);
+
+    if (r.h > 0)
+        nodes_hosts_draw(a, r, rows, n);
 }
 
 static void
@@ -366,6 +343,9 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_NODES),
                              .unfocused = v->table.on_other,
+                             .counts = true,
+                             .order = "trouble first",
+                             .old_ms = store_age_ms(a->store, TOPIC_NODES),
                              .empty = "no node"};
 
     if (app_unavailable(a, TOPIC_NODES))
@@ -375,6 +355,7 @@ nodes_draw(struct view *view, struct grid *g, struct rect r)
     draw_summary(v, g, rect_cut_top(&r, 1));
     if (table_has_other(view))
         draw_leases(v, g, rect_cut_bottom(&r, r.h / 2));
+    draw_hosts(a, cut_hosts(a, &r, list_count(v->table.list)));
     list_draw(v->table.list, g, r, &look);
 }
 
@@ -448,6 +429,7 @@ nodes_sql(struct view *view, struct buf *out)
 const struct view_ops view_nodes = {
     .name = "nodes",
     .title = "Nodes",
+    .opens = "node",
     .screen = 4,
     .tab = 4,
     .scope = IN_NODES,

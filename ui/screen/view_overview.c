@@ -1,7 +1,7 @@
 /*
  * All sources in one table: the queues of each, beside the name of their source. A source that
- * can't be reached keeps its rows, with the age of what is known; one that has no queue to show has
- * a row that says why. Enter goes to the source. Nothing can be changed from here.
+ * can't be reached keeps its rows, with the age of its data; a source without a queue to show has
+ * one row that says why. Enter goes to the source. This screen can't change anything.
  */
 #include <math.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@
 #include "ui/term/words.h"
 
 struct row {
-    struct queue_row q; /* its times by the clock of the screen */
+    struct queue_row q; /* its times are converted to the screen's clock */
     struct source_line of;
     const char *id;
-    int at;              /* of its source */
-    int64_t oldest_rank; /* as queue_line's */
+    int at;              /* the index of its source */
+    int64_t oldest_rank; /* as in struct queue_line */
     enum verdict verdict;
 };
 
@@ -31,8 +31,8 @@ struct overview {
     int n, cap;
     struct arena *mem; /* the ids of the rows */
     struct queue_row sum;
-    int lost, unknown;    /* sources that can't be reached; of them without any number */
-    int64_t lost_age;     /* of the oldest numbers among theirs; -1 = none */
+    int lost, unknown;    /* unreachable sources; those of them without any numbers */
+    int64_t lost_age;     /* age of the oldest numbers of lost sources; -1 = none */
     struct list *sources; /* below, if there is room */
     struct source_row list[SOURCES_MAX];
 };
@@ -67,8 +67,6 @@ draw_data(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
         grid_right(g, r, ROLE_DIM, "—");
     else if (x->of.stale)
         grid_right(g, r, ROLE_BAD, fmt_age(x->of.age_ms).s);
-    else
-        grid_right(g, r, ROLE_DIM, "live");
 }
 
 static void
@@ -99,7 +97,7 @@ static const struct column columns[] = {
      .offset = offsetof(struct row, of.name), .min_w = 17, .max_w = 26},
     {.name = "queue", .title = "QUEUE", .help = "Name of the queue", .kind = K_CUSTOM, .offset = F(queue),
      .min_w = 13, .max_w = 28, .special = &queue_special},
-    {.name = "data", .title = "DATA", .help = "live, or how old the numbers are", .kind = K_CUSTOM,
+    {.name = "data", .title = "DATA", .help = "How old the numbers are, unless they are live", .kind = K_CUSTOM,
      .offset = offsetof(struct row, of.age_ms), .min_w = 7, .max_w = 7, .special = &data_special},
     {.name = "oldest", .title = "OLDEST", .help = "Age of the oldest ready job", .kind = K_CUSTOM,
      .offset = offsetof(struct row, oldest_rank), .min_w = 8, .max_w = 8, .special = &oldest_special},
@@ -107,15 +105,15 @@ static const struct column columns[] = {
      .min_w = 7, .max_w = 8},
     {.name = "running", .title = "RUN", .help = "Jobs that nodes are working on", .kind = K_COUNT,
      .offset = F(running), .min_w = 5, .max_w = 6, .keep = 4},
-    {.name = "failed", .title = "FAIL", .help = "Jobs that failed for good", .kind = K_COUNT, .offset = F(failed),
+    {.name = "failed", .title = "FAILED", .help = "Jobs that failed for good", .kind = K_COUNT, .offset = F(failed),
      .min_w = 6, .max_w = 7, .keep = 3},
-    {.name = "done", .title = "/s", .help = "Jobs completed a second", .kind = K_RATE, .offset = F(done_per_s),
-     .min_w = 5, .max_w = 6, .keep = 5},
     {.name = "in", .title = "IN/s", .help = "Jobs pushed a second", .kind = K_RATE, .offset = F(pushed_per_s),
      .min_w = 5, .max_w = 6, .keep = 20},
+    {.name = "done", .title = "OUT/s", .help = "Jobs completed a second", .kind = K_RATE, .offset = F(done_per_s),
+     .min_w = 5, .max_w = 6, .keep = 5},
     {.name = "retry", .title = "RETRY", .help = "Jobs that wait for another try", .kind = K_COUNT, .offset = F(retry),
      .min_w = 6, .max_w = 7, .keep = 21},
-    {.name = "scheduled", .title = "SCHED", .help = "Jobs that are to run later", .kind = K_COUNT,
+    {.name = "scheduled", .title = "LATER", .help = "Jobs that are to run later", .kind = K_COUNT,
      .offset = F(scheduled), .min_w = 6, .max_w = 7, .keep = 22},
     {.name = "system", .title = "SYSTEM", .help = "The queue system", .kind = K_CUSTOM,
      .offset = offsetof(struct row, of.adapter), .min_w = 10, .keep = 23, .special = &system_special},
@@ -236,7 +234,8 @@ add_to_sum(struct queue_row *sum, const struct queue_row *q)
     sum->approx |= q->approx == 1;
 }
 
-/* The clocks of servers differ: converts a time of one server to the clock that the screen uses. */
+/* Converts a time of one server to the clock that the screen uses, because the clocks of servers
+ * differ. */
 static void
 add_queues(struct overview *v, const struct source_line *of, int at)
 {
@@ -272,6 +271,7 @@ overview_update(struct view *view)
     int n = source_rows(a->sources, a->at, v->list);
 
     arena_reset(v->mem);
+    bool late = false;
     v->n = v->lost = v->unknown = 0;
     v->lost_age = -1;
     v->sum = (struct queue_row){.queue = ""};
@@ -280,6 +280,7 @@ overview_update(struct view *view)
     for (int i = 0; i < n; i++) {
         const struct source_line *of = &v->list[i].line;
         v->lost += of->state == SOURCE_LOST;
+        late |= of->stale || of->age_ms < 0;
         v->unknown += of->state == SOURCE_LOST && of->age_ms < 0;
         if (of->state == SOURCE_LOST && of->age_ms > v->lost_age)
             v->lost_age = of->age_ms;
@@ -289,6 +290,7 @@ overview_update(struct view *view)
             add_queues(v, of, i);
     }
     list_hide_empty(v->table.list, true);
+    list_column_lacks(v->table.list, "data", !late);
     list_set_rows(v->table.list, v->rows, v->n);
     list_set_rows(v->sources, v->list, n);
     if (!view->touched)
@@ -297,7 +299,8 @@ overview_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* Sources that can't be reached are named before the sums, with what of them is in the sums. */
+/* Names the unreachable sources before the sums, and says whether the sums contain their last
+ * numbers. */
 static void
 say_lost(const struct overview *v, struct pen *p)
 {
@@ -324,15 +327,16 @@ draw_totals(const struct overview *v, struct grid *g, struct rect r)
     pen_put(&p, ROLE_DIM, " oldest ");
     pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
-    pen_put(&p, ROLE_DIM, " ready ");
+    pen_put(&p, ROLE_DIM, "  ready ");
     pen_put(&p, ROLE_STRONG, fmt_about(v->sum.ready, v->sum.approx).s);
-    pen_put(&p, ROLE_DIM, " run ");
+    pen_put(&p, ROLE_DIM, "  running ");
     pen_put(&p, ROLE_STRONG, fmt_about(v->sum.running, v->sum.approx).s);
-    pen_put(&p, ROLE_DIM, " failed ");
+    pen_put(&p, ROLE_DIM, "  failed ");
     pen_put(&p, ROLE_STRONG, fmt_about(v->sum.failed, v->sum.approx).s);
     if (p.r.w >= 14 && !isnan(v->sum.done_per_s)) {
-        pen_put(&p, ROLE_DIM, " done/s ");
+        pen_put(&p, ROLE_DIM, "  out ");
         pen_put(&p, ROLE_STRONG, fmt_rate(v->sum.done_per_s).s);
+        pen_put(&p, ROLE_DIM, "/s");
     }
 }
 
@@ -357,7 +361,8 @@ overview_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->table.list, g, r, &look);
 }
 
-/* Of the selected row's source, else of the first that has a trouble. */
+/* About the source of the selected row; if no row is selected, about the first source in trouble.
+ */
 static bool
 overview_remark(struct view *view, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /*
- * The page of one queue: its figures, what becomes of it and what helps; how much went in and out;
- * and as panes what starts next, what runs, its errors, the nodes that take its jobs, its
- * schedules. Enter on a row of a pane goes there.
+ * The page of one queue: its figures, its trend and what would help; its charts; and as panes the
+ * jobs that start next, the running jobs, the errors, the nodes that take its jobs, the schedules.
+ * Enter on a row of a pane opens its page.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "ui/console/crumb.h"
 #include "ui/facts/jobs_columns.h"
 #include "ui/facts/lease_columns.h"
+#include "ui/facts/node_columns.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/schedule_columns.h"
 #include "ui/screen/charts.h"
@@ -23,6 +24,7 @@ enum { PANE_NEXT, PANE_RUNNING, PANE_ERRORS, PANE_NODES, PANE_SCHEDULES };
 enum {
     STEPS = 61,
     CHARTS_LEAST_H = 36,
+    TWO_ROWS_H = 38, /* the least height for two rows of charts */
     CHARTS_LEAST_W = 116,
     SPARK_H = 20,
     HEAD_H = 3,
@@ -35,10 +37,10 @@ struct queue_page {
     struct panes panes;
     struct leases leases;
     struct group_row *groups;
-    struct node_row *nodes;
+    struct node_line *nodes;
     struct schedule_row *schedules;
     struct queue_line line;
-    bool known; /* line */
+    bool known; /* `line` has the queue's figures */
 };
 
 /* --- panes ------------------------------------------------------------------------------------ */
@@ -57,24 +59,17 @@ static const struct column group_columns[] = {
 static const struct column node_columns[] = {
     {.name = "node", .title = "NODE", .help = "Name of the worker process", .kind = K_TEXT, .offset = N(node),
      .min_w = 12, .max_w = 24},
-    {.name = "state", .title = "STATE", .help = "up, late, dead or draining", .kind = K_TEXT, .offset = N(state),
-     .min_w = 10, .max_w = 10},
-    {.name = "run", .title = "RUN", .help = "Jobs of all queues that it runs", .kind = K_COUNT, .offset = N(running),
-     .min_w = 4, .max_w = 6},
-    {.name = "slots", .title = "SLOTS", .help = "How many it can", .kind = K_INT, .offset = N(slots), .min_w = 5,
-     .max_w = 6},
+    {.name = "state", .title = "STATE", .help = "up, late, dead or draining", .kind = K_CUSTOM,
+     .offset = offsetof(struct node_line, trouble), .min_w = 10, .max_w = 10, .special = &node_state_special},
+    {.name = "run", .title = "RUN", .help = "Jobs of all queues that it runs, of its slots; lost ones of a dead node",
+     .kind = K_CUSTOM, .offset = N(running), .min_w = 7, .max_w = 7, .special = &node_slots_special},
+    {.name = "slots", .title = "SLOTS", .help = "The same as a bar", .kind = K_CUSTOM, .offset = N(running),
+     .min_w = NODE_GAUGE_W, .max_w = NODE_GAUGE_W, .keep = 1, .special = &node_gauge_special},
     {.name = "beat", .title = "BEAT", .help = "Time since the last heartbeat", .kind = K_AGE, .offset = N(heartbeat_ms),
      .min_w = 7, .max_w = 7},
     {0},
 };
 /* clang-format on */
-
-static struct lead
-lead_of_node(const void *row, const struct cell_ctx *c)
-{
-    (void)c;
-    return verdict_lead(verdict_of_node(row, false));
-}
 
 static const struct list_def list_of_groups = {
     .columns = group_columns,
@@ -85,11 +80,10 @@ static const struct list_def list_of_groups = {
 };
 static const struct list_def list_of_nodes = {
     .columns = node_columns,
-    .row_size = sizeof(struct node_row),
+    .row_size = sizeof(struct node_line),
     .id_offset = N(node),
-    .sort = "run",
-    .desc = true,
-    .lead = lead_of_node,
+    .sort = "state",
+    .lead = node_lead,
 };
 
 static void
@@ -196,7 +190,7 @@ take_nodes(struct queue_page *v)
     v->nodes = xreallocarray(v->nodes, (size_t)n + 1, sizeof *v->nodes);
     for (int i = 0; i < n; i++)
         if (worker_takes(&rows[i], v->name))
-            v->nodes[kept++] = rows[i];
+            v->nodes[kept++] = node_line_of(&rows[i], app_is_foreign(v->view.app));
     list_set_rows(v->panes.list[PANE_NODES].list, v->nodes, kept);
 }
 
@@ -241,7 +235,7 @@ queue_update(struct view *view)
 static void
 say(struct pen *p, const char *name, struct fmt figure, enum role role)
 {
-    if (p->r.w < (int)strlen(name) + (int)strlen(figure.s) + 3) /* never cut short */
+    if (p->r.w < (int)strlen(name) + (int)strlen(figure.s) + 3) /* a part is never cut short */
         return;
     pen_printf(p, ROLE_DIM, "%s ", name);
     pen_put(p, role, figure.s);
@@ -282,7 +276,7 @@ draw_facts(const struct queue_page *v, struct grid *g, struct rect r)
         say(&p, "run p99", fmt_duration(q->run_p99_ms), ROLE_TEXT);
 }
 
-/* What becomes of it; what helps. */
+/* Draws the queue's trend, and what helps. */
 static void
 draw_answers(const struct queue_page *v, struct grid *g, struct rect r)
 {
@@ -340,15 +334,18 @@ draw_charts(const struct queue_page *v, struct grid *g, struct rect *r)
     struct app *a = v->view.app;
 
     if (has_charts(*r)) {
-        struct rect row = rect_cut_top(r, CHARTS_H);
-        charts_draw_row(charts_of(a, v->name), a, &row, 0);
+        const struct charts *c = charts_of(a, v->name);
+        for (int i = 0, rows = 1 + (r->h >= TWO_ROWS_H); i >= 0 && rows > 0; rows--) {
+            struct rect row = rect_cut_top(r, CHARTS_H);
+            i = charts_draw_row(c, a, &row, i);
+        }
     } else if (r->h >= SPARK_H - 4) {
         draw_spark(v, g, rect_cut_top(r, 1), SERIES_PUSHED, "   in, 10 min");
         draw_spark(v, g, rect_cut_top(r, 1), SERIES_DONE, "  out, 10 min");
     }
 }
 
-/* Asked for where they are drawn: below the three rows of the head. */
+/* Asks for the charts' data if there is room for charts below the head. */
 static void
 queue_drawn(struct view *view)
 {
@@ -395,7 +392,7 @@ queue_draw(struct view *view, struct grid *g, struct rect r)
     panes_draw(&v->panes, g, r, &look);
 }
 
-/* Its settings. */
+/* Shows the settings of the queue. */
 static bool
 queue_remark(struct view *view, struct buf *out)
 {

@@ -1,9 +1,9 @@
 /*
- * Queues: how old the oldest ready job is, how much waits, runs, fails, and how fast; and what
- * needs attention. On a wide screen also the charts of the selected queue, on a large one errors,
- * nodes and what happened lately. A row is made when it is drawn, with a rank for sorting, so that
- * ages of a few seconds don't shuffle them at each refresh. What is worked out over all queues is
- * worked out once a second, not for each key.
+ * Queues: the age of the oldest ready job; how many jobs wait, run and fail, and how fast; and what
+ * needs attention. A wide screen also has the charts of the selected queue, a large one errors,
+ * nodes and the latest events. A row is made when it is drawn. Rows are sorted by a rank in steps,
+ * so that ages of a few seconds don't change the order at each refresh. What depends on all queues
+ * is calculated once a second, not for each key.
  */
 #include <math.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
+#include "ui/facts/mending.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/screen/charts.h"
 #include "ui/screen/queues_more.h"
@@ -24,12 +25,11 @@ enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };
 struct queues {
     struct table_view table;
     struct workers workers;
-    int bad, warn;   /* queues */
-    uint64_t serial; /* of the rows that the list has in order, of */
+    uint64_t serial; /* serial of the rows that the list has sorted, and */
     const struct store *store;
-    bool on_alerts; /* Tab has given them the keys, */
+    bool on_alerts; /* Tab has moved the focus to the alerts; */
     int alert;      /* the cursor is on this one of */
-    int alerts;     /* that were drawn */
+    int alerts;     /* the alerts that were drawn */
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -62,7 +62,7 @@ queues_done(struct view *view)
     workers_done(&v->workers);
 }
 
-/* Times are asked rarely: the age of the data is not theirs. */
+/* Asks for times, too. These are read rarely, so they do not count for the age of the data. */
 static void
 queues_show(struct view *view)
 {
@@ -98,23 +98,6 @@ has_charts(const struct app *a)
     return r.w >= WIDE_W && r.h >= WIDE_H;
 }
 
-static void
-count_verdicts(struct queues *v)
-{
-    static const struct slots unknown = {.all = FIELD_NULL};
-    const struct app *a = v->table.view.app;
-    int n;
-    const struct queue_row *q = store_queues(a->store, &n);
-
-    v->bad = v->warn = 0;
-    for (int i = 0; i < n; i++) {
-        enum trend trend = outlook_of(&q[i], &unknown, a->now_ms).trend;
-        enum verdict verdict = verdict_of_queue(&q[i], trend, a->now_ms);
-        v->bad += verdict == VERDICT_BAD;
-        v->warn += verdict == VERDICT_WARN;
-    }
-}
-
 /* If there are many queues, they are sorted when new data has come; few queues are sorted also
  * when their ages have grown. */
 static void
@@ -130,7 +113,6 @@ queues_update(struct view *view)
     v->workers = workers_of(nodes, n);
     list_hide_empty(v->table.list, app_is_foreign(a));
     list_column_lacks(v->table.list, "kept", store_topic(a->store, TOPIC_FINAL)->unavailable);
-    count_verdicts(v);
     store_queues(a->store, &n);
     if (n <= SORT_ALWAYS || serial != v->serial || a->store != v->store)
         list_set_pages(v->table.list, &(struct list_pages){make_line, line_id, v}, n);
@@ -203,7 +185,7 @@ queues_back(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-/* Finished jobs that are kept are counted rarely: as of when. */
+/* The number of finished jobs that are kept. They are counted rarely, so the text says when. */
 static void
 say_kept(struct pen *p, const struct app *a)
 {
@@ -222,17 +204,26 @@ say_kept(struct pen *p, const struct app *a)
     pen_printf(p, ROLE_DIM, ", counted %s ago", fmt_age_short(age).s);
 }
 
-/* "3 are broken, 3 want a look": queues. */
+/* "worker-4 is broken, 3 want a look": all alerts, as the header counts them. If there is only one
+ * of a kind, it is named. */
 static void
-say_verdicts(const struct queues *v, struct pen *p)
+say_verdicts(struct app *a, struct pen *p)
 {
-    if (v->bad > 0)
-        pen_printf(p, ROLE_BAD, " %d %s broken", v->bad, v->bad == 1 ? "is" : "are");
-    if (v->warn > 0)
-        pen_printf(p, ROLE_WARN, "%s%d want%s a look", v->bad > 0 ? ", " : " ", v->warn,
-                   v->warn == 1 ? "s" : "");
-    if (v->bad + v->warn == 0)
-        pen_put(p, ROLE_DIM, " all move");
+    const struct attention *all = app_attention(a);
+    const struct alert *warning = all->bad < all->n ? &all->alerts[all->bad] : NULL;
+
+    if (all->bad == 1)
+        pen_printf(p, ROLE_BAD, " %s is broken", all->alerts[0].where);
+    else if (all->bad > 1)
+        pen_printf(p, ROLE_BAD, " %d are broken", all->bad);
+    if (all->warn > 0)
+        pen_put(p, ROLE_WARN, all->bad > 0 ? ", " : " ");
+    if (all->warn == 1 && warning)
+        pen_printf(p, ROLE_WARN, "%s wants a look", warning->where);
+    else if (all->warn > 0)
+        pen_printf(p, ROLE_WARN, "%d want a look", all->warn);
+    if (all->bad + all->warn == 0)
+        pen_put(p, ROLE_DIM, " all is well");
     pen_put(p, ROLE_DIM, " ");
 }
 
@@ -256,7 +247,7 @@ say_running(const struct queues *v, struct pen *p, const struct queue_row *t)
 static void
 draw_totals(const struct queues *v, struct grid *g, struct rect r)
 {
-    const struct app *a = v->table.view.app;
+    struct app *a = v->table.view.app;
     const struct queue_row *t = store_totals(a->store);
     struct pen p = pen_start(g, r);
 
@@ -266,7 +257,7 @@ draw_totals(const struct queues *v, struct grid *g, struct rect r)
         return;
     }
     if (r.w >= WIDE_W)
-        say_verdicts(v, &p);
+        say_verdicts(a, &p);
     say_figure(&p, "ready", fmt_about(t->ready, t->approx));
     say_running(v, &p, t);
     say_figure(&p, "failed", fmt_about(t->failed, t->approx));
@@ -283,7 +274,7 @@ draw_totals(const struct queues *v, struct grid *g, struct rect r)
     say_kept(&p, a);
 }
 
-/* Beside the last charts stands what happened lately. */
+/* The latest events are drawn beside the last charts. */
 static void
 draw_charts(struct app *a, struct rect r, const char *queue)
 {
@@ -297,14 +288,14 @@ draw_charts(struct app *a, struct rect r, const char *queue)
     }
 }
 
-/* One row of charts, or two where the table leaves room for them. */
+/* Cuts the room for one row of charts, or for two if the table leaves enough. */
 static struct rect
 cut_charts(struct rect *r, int queues)
 {
     return rect_cut_bottom(r, r->h - queues - 1 >= 2 * CHARTS_H ? 2 * CHARTS_H : CHARTS_H);
 }
 
-/* The room that the charts leave, if there is enough for two of the boxes of queues_more.h. */
+/* Cuts the room that the charts leave, if two of the boxes of queues_more.h fit into it. */
 static struct rect
 cut_more(struct rect *r, int queues)
 {
@@ -349,6 +340,9 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_QUEUES),
+                             .counts = true,
+                             .order = "trouble first, then the oldest",
+                             .old_ms = store_age_ms(a->store, TOPIC_QUEUES),
                              .empty = *v->table.filter ? "no queue matches" : "no queue yet"};
 
     if (!store_topic(a->store, TOPIC_QUEUES)->has_data)
@@ -371,18 +365,38 @@ queues_draw(struct view *view, struct grid *g, struct rect r)
     list_draw(v->table.list, g, r, &look);
 }
 
-/* The charts follow the selected queue. */
+/* Whether an alert needs the name of an error. */
+static bool
+much_failed(const struct attention *all)
+{
+    for (int i = 0; i < all->n; i++)
+        if (all->alerts[i].screen == ON_FAILED && all->alerts[i].verdict == VERDICT_BAD)
+            return true;
+    return false;
+}
+
+/* Asks for the charts of the selected queue. */
 static void
 queues_drawn(struct view *view)
 {
     struct app *a = view->app;
 
     charts_ask(a, has_charts(a) ? list_selected_id(table_list(view)) : NULL);
-    queues_more_ask(a, has_charts(a) && app_body(a).h >= MORE_H);
+    queues_more_ask(a, (has_charts(a) && app_body(a).h >= MORE_H) || much_failed(app_attention(a)));
 }
 
-/* If there is no room for the alerts: the first alert. Otherwise what becomes of the selected
- * queue, if that is worth a word. */
+/* Says whether the queue's failures continue. */
+static void
+say_failing(const struct app *a, const struct queue_row *q, struct buf *out)
+{
+    const struct mending_of of = {a->store, a->now_ms, a->options.utc};
+
+    buf_printf(out, "%s: %s failed in 1 h", q->queue, fmt_count(q->failed_hour).s);
+    (void)mending_say_failures(&of, q, out);
+}
+
+/* If there is no room for the alerts, the line shows the first one. Otherwise it shows the selected
+ * queue's trend, if there is something to say. */
 static bool
 queues_remark(struct view *view, struct buf *out)
 {
@@ -400,9 +414,9 @@ queues_remark(struct view *view, struct buf *out)
                       l->o.trend == TREND_STANDS);
     if (news) {
         buf_printf(out, "%s: ", l->q.queue);
-        queue_say_trend(l, a->now_ms, a->options.utc, out);
-        buf_str(out, "; ");
-        queue_say_advice(l, out);
+        queue_say_why(l, a->now_ms, a->options.utc, out);
+    } else if (l && l->q.failed_hour > 0) {
+        say_failing(a, &l->q, out);
     } else if (l && *l->q.info) {
         buf_printf(out, "%s: %s", l->q.queue, l->q.info);
     }
@@ -453,6 +467,7 @@ queues_sql(struct view *view, struct buf *out)
 const struct view_ops view_queues = {
     .name = "queues",
     .title = "Queues",
+    .opens = "queue",
     .screen = 1,
     .tab = 1,
     .scope = IN_QUEUES,

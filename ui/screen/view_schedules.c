@@ -1,7 +1,7 @@
 /*
- * Schedules: the jobs that are pushed by the clock; below, the last runs of the selected one with
- * the reason where one did not run, and its next times. The clock of a run is that of the
- * schedule's zone, as the server writes it.
+ * Schedules: the jobs that the scheduler pushes by the clock; below, the last runs of the selected
+ * one, with the reason for a run that was not pushed, and the next times. The times of a run are in
+ * the schedule's time zone, as the server writes them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "ui/console/table_view.h"
 #include "ui/facts/life.h"
 #include "ui/facts/schedule_columns.h"
+#include "ui/facts/verdict.h"
 #include "ui/screen/views.h"
 #include "ui/term/words.h"
 
@@ -20,11 +21,12 @@ struct schedules {
     struct list *runs;
     struct run_line *rows;
     int nrows;
-    char *asked; /* what the runs were asked for: name, line, zone, state */
+    char *asked; /* what `runs` was asked for: name, line, zone, state */
 };
 
 enum {
     OTHER_FROM = 13,
+    CLOCKS_MS = 1000, /* clocks may differ by this much without a remark */
     OLD_RUNS_MS = 10000,
     NEXT_W = 26,
     NEXT_WIDE = 40,
@@ -85,7 +87,7 @@ question(const struct schedule_row *s)
              : xstrdup("");
 }
 
-/* The runs follow the selected schedule, and what it says. */
+/* Asks for the runs again if another schedule is selected or the selected one has changed. */
 static void
 schedules_drawn(struct view *view)
 {
@@ -116,7 +118,7 @@ schedules_show(struct view *view)
     store_want(view->app->store, TOPIC_RUNS, false);
 }
 
-/* The runs in the store are those of the selected schedule, as it is now. */
+/* Whether the store's runs are those of the selected schedule in its present form. */
 static bool
 runs_fit(const struct schedules *v)
 {
@@ -152,6 +154,31 @@ schedules_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
+/* "8 schedules, 1 broken or late, last run of 2 failed, 1 paused". */
+static void
+say_states(const struct app *a, struct pen *p)
+{
+    int n, paused = 0, broken = 0, failed = 0;
+    const struct schedule_row *s = store_schedules(a->store, &n);
+
+    if (!store_topic(a->store, TOPIC_SCHEDULES)->has_data)
+        return;
+    for (int i = 0; i < n; i++) {
+        enum verdict v = verdict_of_schedule(&s[i], a->now_ms);
+        paused += !strcmp(s[i].state, "paused");
+        broken += v == VERDICT_BAD;
+        failed += v == VERDICT_WARN;
+    }
+    pen_printf(p, ROLE_TEXT, " %s", fmt_plural(n, "schedule").s);
+    if (broken > 0)
+        pen_printf(p, ROLE_BAD, ", %d broken or late", broken);
+    if (failed > 0)
+        pen_printf(p, ROLE_WARN, ", last run of %d failed", failed);
+    if (paused > 0)
+        pen_printf(p, ROLE_DIM, ", %d paused", paused);
+}
+
+/* All times are those of the server. The line shows both clocks only if they differ. */
 static void
 draw_summary(struct schedules *v, struct grid *g, struct rect r)
 {
@@ -159,15 +186,11 @@ draw_summary(struct schedules *v, struct grid *g, struct rect r)
     struct pen p = pen_start(g, r);
     int64_t server = store_now_ms(a->store), ahead = clock_wall_ms() - server;
 
-    pen_put(&p, ROLE_DIM, " server clock ");
-    pen_printf(&p, ROLE_STRONG, "%s%s", fmt_time(a->now_ms, a->options.utc).s,
-               a->options.utc ? " UTC" : "");
-    pen_put(&p, ROLE_DIM, " · yours ");
-    if (a->clock.stands || server == 0 || (ahead > -500 && ahead < 500))
-        pen_put(&p, ROLE_STRONG, "the same");
-    else
-        pen_printf(&p, ROLE_WARN, "%s %s", fmt_duration(ahead < 0 ? -ahead : ahead).s,
-                   ahead < 0 ? "behind" : "ahead");
+    say_states(a, &p);
+    if (!a->clock.stands && server != 0 && (ahead <= -CLOCKS_MS || ahead >= CLOCKS_MS))
+        pen_printf(&p, ROLE_WARN, " · server clock %s%s, yours is %s %s",
+                   fmt_time(a->now_ms, a->options.utc).s, a->options.utc ? " UTC" : "",
+                   fmt_duration(ahead < 0 ? -ahead : ahead).s, ahead < 0 ? "behind" : "ahead");
     if (*v->table.filter) {
         pen_put(&p, ROLE_DIM, " filter ");
         pen_put(&p, ROLE_STRONG, v->table.filter);
@@ -178,13 +201,13 @@ static const char *
 policy(const struct schedule_row *s)
 {
     if (!strcmp(s->catch_up, "none"))
-        return "missed runs: none is made up for";
+        return "after a stop: missed runs are not made up";
     if (!strcmp(s->catch_up, "latest"))
-        return "missed runs: the latest is made up for";
-    return !strcmp(s->catch_up, "all") ? "missed runs: all are made up for" : "";
+        return "after a stop: the latest missed run is made up";
+    return !strcmp(s->catch_up, "all") ? "after a stop: all missed runs are made up" : "";
 }
 
-/* If there is no room for a box: the next times in one line. */
+/* The next times in one line, if there is no room for a box. */
 static void
 draw_next_line(struct schedules *v, struct grid *g, struct rect r)
 {
@@ -305,7 +328,21 @@ say_no_scheduler(struct app *a, struct buf *out)
     return out->len > 0;
 }
 
-/* The worst of what is wrong with the selected schedule. */
+/* "report.daily: its queue is paused by alice: 3 jobs wait". */
+static void
+say_paused_queue(const struct app *a, const struct schedule_row *s, struct buf *out)
+{
+    const struct queue_row *q = store_queue(a->store, s->queue);
+    bool other = strcmp(s->queue, s->name) != 0;
+
+    buf_printf(out, "%s: its queue%s%s is paused%s%s", s->name, other ? " " : "",
+               other ? s->queue : "", *s->queue_paused_by ? " by " : "", s->queue_paused_by);
+    if (q && q->ready != FIELD_NULL && q->ready > 0)
+        buf_printf(out, ": %s wait%s", fmt_plural(q->ready, "job").s, q->ready == 1 ? "s" : "");
+}
+
+/* The worst trouble of the selected schedule. A pause is no trouble, because somebody has decided
+ * it. */
 static bool
 schedules_remark(struct view *view, struct buf *out)
 {
@@ -320,10 +357,9 @@ schedules_remark(struct view *view, struct buf *out)
         buf_printf(out, "%s could not push: %s", s->name, s->error);
     else if (!strcmp(outcome, "failed"))
         buf_printf(out, "%s: the job of its last run failed: %s", s->name,
-                   *s->last_error ? s->last_error : "it did not say why");
+                   *s->last_error ? s->last_error : "no error text was given");
     else if (s->queue_paused == 1)
-        buf_printf(out, "%s: its queue %s is paused%s%s, so its jobs wait", s->name, s->queue,
-                   *s->queue_paused_by ? " by " : "", s->queue_paused_by);
+        say_paused_queue(view->app, s, out);
     else if (s->missed > 0)
         buf_printf(out, "%s missed %s of its last runs: the list above says why", s->name,
                    fmt_count(s->missed).s);
@@ -332,7 +368,7 @@ schedules_remark(struct view *view, struct buf *out)
                    *s->pause_reason ? ": " : "", s->pause_reason);
     else
         buf_str(out, s->comment);
-    return *s->error || !strcmp(outcome, "failed") || s->queue_paused == 1 || s->missed > 0;
+    return *s->error || !strcmp(outcome, "failed");
 }
 
 static void
