@@ -1,6 +1,7 @@
 /*
  * Acting: from the row under the cursor to an intent, and the life of the running action.
- * model/action does the act, counts and makes its sentences; this file says what it acts on.
+ * model/action does the act, counts its rows and makes its sentences; this file says which rows the
+ * act is for.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "ui/facts/verdict.h"
 
 /* An action that is quicker than SHOW_AFTER_MS shows no box, only its outcome. If an action ends
- * well within BRIEF_MS, its box closes by itself: nobody has to close it before the next key. */
+ * well within BRIEF_MS, its box closes by itself, so that the user need not close the box before
+ * the next key. */
 enum { SHOW_AFTER_MS = 300, BRIEF_MS = 10000 };
 
 /* --- the running action ---------------------------------------------------------------------- */
@@ -41,7 +43,7 @@ app_action_run(struct app *a, struct action *act, bool force)
 {
     if (a->running.action)
         action_free(a->running.action);
-    canary_free(a->running.canary); /* that led to it */
+    canary_free(a->running.canary); /* the canary that led to this action */
     a->running.canary = NULL;
     a->running.action = act;
     a->running.source = a->at;
@@ -79,7 +81,7 @@ run_next(struct app *a)
     struct action *act = r->next[0];
 
     memmove(r->next, r->next + 1, sizeof r->next[0] * (size_t)--r->nnext);
-    app_action_run(a, act, action_looks_alive(act)); /* the typed challenge was for all */
+    app_action_run(a, act, action_looks_alive(act)); /* the challenge was typed for all actions */
 }
 
 void
@@ -92,7 +94,8 @@ app_action_run_all(struct app *a, struct action *const *acts, int n)
         run_next(a);
 }
 
-/* The others of the same question. */
+/* Starts the next action of the same question if the last one ended well; otherwise drops the
+ * others. */
 static void
 go_on(struct app *a, bool well)
 {
@@ -155,7 +158,7 @@ action_is_over(const struct action *act, enum severity *how)
     return false;
 }
 
-/* If the server keeps no record of what was done, the messages do. */
+/* Shows the record of an action as a message if the server keeps no record of its own. */
 static void
 say_record(struct app *a)
 {
@@ -187,12 +190,13 @@ action_over(struct app *a, enum severity how)
         app_action_forget(a);
     } else if (how == SAY_GOOD && box == app_front(a) &&
                clock_ms() - a->running.started_ms < BRIEF_MS) {
-        app_close_box(a, box); /* the action goes with it */
+        app_close_box(a, box); /* closing the box frees the action, too */
     }
     go_on(a, how == SAY_GOOD);
 }
 
-/* The few have ended, or can't be tried: a message says what came of them and of the rest. */
+/* The canary has ended, or can't run: a message says what became of its few jobs and of the rest.
+ */
 static void
 canary_over(struct app *a)
 {
@@ -210,7 +214,7 @@ canary_over(struct app *a)
         app_quit(a);
 }
 
-/* With its box hidden, a message tells that it asks. */
+/* If the box of the canary is hidden, shows a message: the canary asks for the rest. */
 static void
 say_asks(struct app *a)
 {
@@ -304,7 +308,8 @@ act_no_target(const struct app *a, enum act act)
 
     if (!why && act_target(a).kind == TARGET_NONE)
         why = app_no_row(a);
-    if (!why && act_target(a).nnames > 1 && !act_takes_many(act))
+    struct target t = act_target(a);
+    if (!why && (t.nnames > 1 || t.ngroups > 1) && !act_takes_many(&t, act))
         why = "several are marked: U unmarks them";
     return why;
 }
@@ -503,17 +508,17 @@ release_some_done(struct app *a, struct form *f)
 }
 
 static const char *const release_which[] = {"expired only", "all", NULL};
-static const char *const release_where[] = {"back to the queue", "to failed", NULL};
+static const char *const release_where[] = {"run again", "count as failed", NULL};
 static const char *const release_count[] = {"counts", "does not count", NULL};
 static const struct form_field release_fields[] = {
-    {"leases",   FIELD_CHOICE, NULL, release_which, NULL},
-    {"jobs go",  FIELD_CHOICE, NULL, release_where, NULL},
-    {"lost try", FIELD_CHOICE, NULL, release_count, NULL},
+    {"leases",     FIELD_CHOICE, NULL, release_which, NULL},
+    {"afterwards", FIELD_CHOICE, NULL, release_where, NULL},
+    {"this try",   FIELD_CHOICE, NULL, release_count, NULL},
 };
 static const struct form_field release_dead[] = {
-    {"leases",   FIELD_CHOICE, "all", release_which, NULL},
-    {"jobs go",  FIELD_CHOICE, NULL,  release_where, NULL},
-    {"lost try", FIELD_CHOICE, NULL,  release_count, NULL},
+    {"leases",     FIELD_CHOICE, "all", release_which, NULL},
+    {"afterwards", FIELD_CHOICE, NULL,  release_where, NULL},
+    {"this try",   FIELD_CHOICE, NULL,  release_count, NULL},
 };
 static const struct form_spec release_form = {"Release leases", release_fields, 3,
                                               release_done,     NULL,           NULL};
@@ -563,18 +568,18 @@ on_release(struct app *a, int arg)
 
     (void)arg;
     if (n)
-        snprintf(facts, sizeof facts, "%.40s, %s%s\n%s, %s, %s expired%s",
+        snprintf(facts, sizeof facts, "%.40s, %s%s\n%s on %s; %s %s over%s",
                  node_is_cut_off(n) ? "cut off: its session is gone" : n->state,
                  beats ? "last heartbeat " : "no heartbeat is kept",
                  beats ? arena_printf(a->frame, "%s ago", beat_age(a, n).s) : "",
-                 fmt_plural(n->leases, "lease").s, fmt_plural(n->running, "running job").s,
-                 fmt_count(n->expired).s,
+                 fmt_plural(n->running, "running job").s, fmt_plural(n->leases, "lease").s,
+                 fmt_plural(n->expired, "lease").s, n->expired == 1 ? "is" : "are",
                  node_is_cut_off(n) ? "\nit may come back until they expire; all takes them now"
                                     : "");
     const struct adapter *ad = source_adapter(a->source);
     bool whole = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_FAIL);
     bool which = adapter_takes(ad, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
-    bool is_dead = all_dead(a, &t); /* they hold nothing back */
+    bool is_dead = all_dead(a, &t); /* then "all" is the default */
     if (whole || which)
         box_form(a,
                  whole && is_dead ? &release_form_dead
@@ -599,7 +604,9 @@ extend_done(struct app *a, struct form *f)
         i.node = form_subject(f);
     } else if (strcmp(t.name, form_subject(f)) != 0) { /* another row is under the cursor: the
                                                           job of the form is gone */
-        app_say(a, SAY_WARN, "extend: the row is another by now; nothing was changed");
+        app_say(
+            a, SAY_WARN,
+            "extend: another row is selected now, so nothing was changed: select the job again");
         return;
     } else {
         i.ids = t.ids;

@@ -1,6 +1,6 @@
 /*
  * Acts on jobs besides requeue and cancel: discard, delete, priority, time; and undo. All are for
- * the row, the marks, all that match, or one group of errors.
+ * the row, the marks, all that match, or groups of errors.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 void
 act_jobs(struct app *a, struct intent *i, const struct target *t)
 {
-    static const char *const failed[] = {"failed"};
     struct params where = {{0}};
     char about[200];
 
@@ -26,14 +25,20 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
                  t->moved ? arena_printf(a->frame, " %d came into another state", t->moved) : "");
         i->about = about;
     }
-    if (t->all || t->kind == TARGET_GROUP) {
+    if (t->gone > 0) {
+        snprintf(about, sizeof about, "! %s", act_say_gone(a, t));
+        i->about = about;
+    }
+    if (t->kind == TARGET_GROUP && t->ngroups > 1) {
+        act_ask_groups(a, i, t);
+        return;
+    }
+    if (t->kind == TARGET_GROUP) {
+        act_group(&where, t, &(struct target_group){t->queue, t->error});
+        i->where = &where;
+    } else if (t->all) {
         if (t->where)
             params_copy(&where, t->where);
-        if (t->kind == TARGET_GROUP) {
-            params_set(&where, PARAM_ERROR, t->error);
-            params_set(&where, PARAM_QUEUE, t->queue);
-            params_set_list(&where, PARAM_STATES, failed, 1);
-        }
         i->where = &where;
     } else {
         i->ids = t->ids;
@@ -43,7 +48,7 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
     params_done(&where);
 }
 
-/* The target, if it is still the row that the form was opened for; otherwise a message says that
+/* The target, if it is still the row for which the form was opened; otherwise a message says that
  * another row is selected. */
 static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
@@ -51,7 +56,8 @@ act_same_target(struct app *a, const struct form *f, struct target *t)
     *t = act_target(a);
     if (t->kind != TARGET_NONE && !strcmp(t->name, form_subject(f)))
         return true;
-    app_say(a, SAY_WARN, "the row is another by now; nothing was changed");
+    app_say(a, SAY_WARN,
+            "another row is selected now, so nothing was changed: select the row again");
     return false;
 }
 
@@ -122,7 +128,8 @@ static const struct form_field priority_fields[] = {
 };
 static const struct form_spec priority_form = {"Priority",    priority_fields, 2,
                                                priority_done, priority_check,  NULL};
-/* The form for a foreign queue: its priorities are other numbers, and it keeps no reason. */
+/* The form for a queue of another system: its priorities have another range, and it keeps no
+ * reason. */
 static const struct form_field foreign_fields[] = {
     {"priority", FIELD_TEXT, "", NULL, "a number as this queue system counts them"},
     {"reason",   FIELD_TEXT, "", NULL, "for the messages; may be empty"           },
@@ -139,7 +146,7 @@ on_priority(struct app *a, int arg)
     if (!adapter_takes(source_adapter(a->source), SEC_PRIORITY, PARAM_ACTION))
         box_form(a, &foreign_form, name, NULL);
     else
-        box_form(a, &priority_form, name, "They stand behind those that have it already.");
+        box_form(a, &priority_form, name, "They are put behind the jobs that have it already.");
 }
 
 /* --- time ------------------------------------------------------------------------------------ */

@@ -1,29 +1,37 @@
 /* What the files of acts share (ui/act/act.c, ui/act/act_schedule.c): the row that an act is for,
- * why it can't be done, and the way to the question. */
+ * the reason why an act is impossible, and the way to the question. */
 #ifndef UI_ACT_ACT_PARTS_H
 #define UI_ACT_ACT_PARTS_H
 
 #include "model/action/action.h"
 #include "ui/console/view.h"
 
-/* The target of the row under the cursor; TARGET_NONE = there is no row. Borrowed, as its fields
- * are. */
+/* The target of the row under the cursor; TARGET_NONE = there is no row. The target and its fields
+ * are borrowed. */
 struct target act_target(const struct app *a);
-/* Why the act is impossible here, whatever the row: the connection, the role, the adapter, or
- * another action that runs. */
+/* Why the act is impossible whatever the row is: because of the connection, the role, the adapter,
+ * or another action that runs. NULL = it is possible. */
 const char *act_no_one(const struct app *a, enum act act);
-/* The same; also if there is no row. */
+/* The same, and also a reason if there is no row. */
 const char *act_no_target(const struct app *a, enum act act);
 /* For the jobs of a target: the ids, or its predicate. Fills the intent and asks. */
 void act_jobs(struct app *a, struct intent *i, const struct target *t);
-/* The same act on each of the marked queues or nodes (target says which of the two), or on the one
- * that `subject` names, where none or others are marked. */
+/* The same act on each marked queue or node (`target` says which of the two). If no row or only
+ * other rows are marked: on the queue or node named `subject`. */
 void act_ask_each(struct app *a, const struct intent *i, enum param target, const char *subject);
-bool act_takes_many(enum act act);
-/* Preview and question; the boxes that led here close. */
+/* The same for marked groups of failed jobs. */
+void act_ask_groups(struct app *a, const struct intent *i, const struct target *t);
+/* The filter for the jobs of one group: the terms of the screen's filter hold, too. */
+void act_group(struct params *where, const struct target *t, const struct target_group *group);
+/* Which of the marked groups do not exist any more, as a sentence in the frame's memory; "" = none.
+ */
+const char *act_say_gone(const struct app *a, const struct target *t);
+bool act_takes_many(const struct target *t, enum act act);
+/* Asks for the preview and opens the question. The boxes that led here close. */
 void act_ask(struct app *a, const struct intent *intent);
 
-/* "Resume report.daily": what the key does with the row as it is. In the frame's memory. */
+/* "Resume report.daily": what the key does to the row in its present state. In the frame's memory.
+ */
 const char *help_pause(const struct app *a, int arg);
 
 /* on_X and no_X of the rows of model/adapter/acts.def; ui/act/act.c has the table. */

@@ -1,7 +1,8 @@
 /*
  * Acts on schedules: from the row under the cursor, or from a form, to an intent. The server reads
- * the cron line, knows the zones and the next runs; the form only says to which field its words
- * belong. Changing a schedule sends what was changed and nothing else.
+ * the cron line and knows the time zones and the next runs; the form only shows an error of the
+ * server at the field that the error is about. A change of a schedule sends only the fields that
+ * were changed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +75,8 @@ static const struct form_field fields[] = {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-/* The form that changes a schedule has no field for the name: its fields are those from the second
- * on. */
+/* The form that changes a schedule has no field for the name, so its fields begin with the second
+ * one. */
 static int
 place_of(const struct form *f, enum setting field)
 {
@@ -169,8 +170,8 @@ set_done(struct app *a, struct form *f)
     buf_free(&settings);
 }
 
-/* Why the form can't be sent: an empty field, a change by another operator, or two fields that
- * don't fit together. */
+/* Why the form can't be sent: a field is empty, another operator has changed the schedule, or two
+ * fields contradict each other. */
 static const char *
 set_check(const struct app *a, const struct form *f, int *field)
 {
@@ -185,7 +186,7 @@ set_check(const struct app *a, const struct form *f, int *field)
     if (!is_new(f) && !s)
         return "nothing to change: somebody removed the schedule";
     if (!is_new(f) && s->changed_ms != form_stamp(f))
-        return "somebody changed the schedule meanwhile: Esc, and e shows it as it is now";
+        return "somebody has changed the schedule meanwhile: Esc, then e shows its new settings";
     *field = place_of(f, LINE);
     if (!*text_of(f, LINE))
         return "empty; five fields, such as 0 6 * * *, or @daily";
@@ -200,7 +201,7 @@ set_check(const struct app *a, const struct form *f, int *field)
     return NULL;
 }
 
-/* Which words in an error of the server belong to which field. */
+/* The field of the form that an error of the server is about, found by words in the error. */
 static int
 set_blame(const struct form *f, const char *error)
 {
@@ -263,7 +264,7 @@ on_edit_schedule(struct app *a, int arg)
         return;
     if (s->priority >= 0)
         snprintf(priority, sizeof priority, "%d", s->priority);
-    /* a payload of bytes is shown escaped: what is not plain text can't be typed back */
+    /* A payload of bytes is shown escaped, and escaped bytes can't be typed back. */
     bool bytes = *s->payload_type && strchr(s->payload, '\\');
     const char *const values[FIELDS] = {
         [NAME] = s->name,         [LINE] = s->cron,

@@ -15,8 +15,7 @@ void box_palette(struct app *a);
 void box_filter(struct app *a);
 
 /* --- menus (ui/box/box_menu.c) --- */
-void box_actions(struct app *a); /* what can be done with this row; what can't is grey, with the
-                                    reason */
+void box_actions(struct app *a); /* the row's actions; impossible ones are grey, with the reason */
 void box_sort(struct app *a);
 void box_columns(struct app *a);
 
@@ -32,7 +31,7 @@ void box_progress(struct app *a);
 
 /* --- the password that the server wants (ui/box/box_password.c) --- */
 void box_password(struct app *a, int source);
-void box_password_settle(struct app *a); /* closes the box if the server has let us in meanwhile */
+void box_password_settle(struct app *a); /* closes the box if the connection is open by now */
 
 /* --- the question before a stranger's queue is opened (ui/box/box_trust.c) --- */
 void box_trust(struct app *a, int source);
@@ -41,24 +40,26 @@ void box_trust(struct app *a, int source);
 void box_sources(struct app *a);
 
 /* --- the question before an action (ui/box/box_confirm.c) --- */
-/* Takes act over; job: the full id when it is for one job, else NULL. */
+/* Takes ownership of act. job: the full id if the act is for one job, else NULL. */
 void box_confirm(struct app *a, struct action *act, const char *job);
 
-/* --- the question before the same act on several queues or nodes (ui/box/box_many.c) --- */
-/* Takes the actions over; at most RUNNING_MOST. */
-void box_many(struct app *a, struct action *const *acts, const char *const *names, int n);
+/* --- the question before the same act on several queues, nodes or groups (ui/box/box_many.c) --- */
+/* Takes ownership of the actions, at most RUNNING_MOST. noun: what they are for ("queue"); note:
+ * the last line of the question, "" = none. */
+void box_many(struct app *a, struct action *const *acts, const char *const *names, int n,
+              const char *noun, const char *note);
 
 /* --- another payload for a job (ui/box/box_edit.c) --- */
 void box_edit(struct app *a, const char *id);
 
 /* --- a form of a few fields before the question (ui/box/box_form.c) --- */
-enum field_kind { FIELD_TEXT, FIELD_TIME, FIELD_CHOICE, FIELD_DOC /* one: F5 opens the editor */ };
+enum field_kind { FIELD_TEXT, FIELD_TIME, FIELD_CHOICE, FIELD_DOC /* one: F5 edits it */ };
 struct form_field {
     const char *label;
     enum field_kind kind;
-    const char *value;         /* at the start; FIELD_CHOICE: none */
-    const char *const *choice; /* ended by NULL */
-    const char *help;          /* behind it, in dim */
+    const char *value;         /* the text at the start; not for FIELD_CHOICE */
+    const char *const *choice; /* the words; NULL ends them */
+    const char *help;          /* shown dim behind the field */
 };
 struct form;
 struct form_spec {
@@ -66,20 +67,21 @@ struct form_spec {
     const struct form_field *fields; /* at most FORM_FIELDS */
     int n;
     void (*done)(struct app *a, struct form *f); /* Enter: makes the intent */
-    /* Says what is wrong with a field before anything is asked; NULL = nothing. The member may be
-     * NULL: no check. */
+    /* Says what is wrong with a field before the server is asked; NULL = nothing is wrong. The
+     * member may be NULL: nothing is checked. */
     const char *(*check)(const struct app *a, const struct form *f, int *field);
-    /* The field that an error of the server is about; -1 = unknown. For form_ask. */
+    /* The field that an error of the server is about; -1 = not known. For form_ask. */
     int (*blame)(const struct form *f, const char *error);
 };
 enum { FORM_FIELDS = 16 };
-/* subject: what it is for (a queue, a node), copied; facts: lines to read first, copied, or NULL.
- */
+/* subject: the name of the queue, node ... that the form is for, copied; facts: lines above the
+ * fields, copied, or NULL. */
 void box_form(struct app *a, const struct form_spec *spec, const char *subject, const char *facts);
-/* The same, filled with a text for each field (for choices the word); copied. A text that a line
- * can't hold (too long, or with line breaks) is left out: the field is empty and says so, and it
- * counts as unchanged until it is edited. stamp is kept for form_stamp: it shows whether the values
- * have changed on the server since. */
+/* The same, filled with a text for each field (for a choice: its word); the texts are copied. A
+ * text that does not fit into a line (too long, or with line breaks) is left out: its field is
+ * empty and says so, and counts as unchanged until the user edits it. stamp: the version of the
+ * values; form_stamp returns it, so that the caller can see whether the values have changed on the
+ * server since. */
 void box_form_with(struct app *a, const struct form_spec *spec, const char *subject,
                    const char *const *values, int64_t stamp);
 int64_t form_stamp(const struct form *f);
@@ -96,7 +98,8 @@ const char *form_filled(const struct form *f, int field);
  * opens in front of it, and No leads back to the form. */
 void form_ask(struct form *f, const struct intent *intent);
 
-/* Room for a box of w x h in the middle of the screen, at most the screen less its edge. */
+/* The rectangle of a box of w x h in the middle of the screen; a larger box is cut to the screen
+ * without its edge. */
 struct rect box_room(struct rect screen, int w, int h);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * The words of a requeue of many jobs, and the box of its canary: a few of the jobs run first, the
- * box shows what becomes of them, and asks for the rest. Esc hides the box while they run (F8 shows
- * it again); once it asks, Esc leaves the rest as it is.
+ * The words of a requeue of many jobs, and the box of its canary. A canary runs a few of the jobs
+ * first; the box shows what becomes of them and then asks whether to requeue the rest. While the
+ * few run, Esc hides the box and F8 shows it again. Once the box asks, Esc leaves the rest as it
+ * is.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ enum {
 
 /* --- the words of a requeue ---------------------------------------------------------------------- */
 
-/* "key 6, then u: ..." for what undo takes back. */
+/* "key 6, then u: ...", with the words for what undo takes back. */
 void
 say_undo(struct question *ask, const struct action *act)
 {
@@ -50,7 +51,8 @@ queue_of(const struct app *a, const struct action *act)
     return queue ? store_queue(a->store, queue) : NULL;
 }
 
-/* Failed jobs and nothing else: one sentence says what happens to all of them. */
+/* Whether all jobs of the act are failed jobs without a further remark: then one sentence says what
+ * happens to all of them. */
 static bool
 is_plain(const struct action *act)
 {
@@ -78,7 +80,7 @@ say_they(struct question *ask, const struct action *act, const struct queue_row 
     buf_free(&b);
 }
 
-/* "at once", "about 14:46", "in about 3d". */
+/* The time until a moment, in words: "at once", "about 14:46", "in about 3d". */
 static const char *
 about(const struct app *a, double in_ms)
 {
@@ -91,7 +93,8 @@ about(const struct app *a, double in_ms)
     return arena_printf(a->frame, "about %.5s", fmt_time(a->now_ms + ms, a->options.utc).s);
 }
 
-/* When the first starts and the last is done, by what comes out of the queue now. */
+/* When the first job starts and when the last one is done, by the present throughput of the queue.
+ */
 static void
 say_start(struct question *ask, const struct app *a, const struct action *act,
           const struct queue_row *q)
@@ -170,7 +173,8 @@ is_asking(const struct canary *c)
     return canary_state(c) == CANARY_ASKING;
 }
 
-/* "9 of 10 are done, 1 failed again: the cause seems gone. The other 3,990?" */
+/* The question for the rest: "9 of 10 are done, 1 failed again: the cause seems gone. The other
+ * 3,990?" */
 static enum role
 verdict_words(const struct canary *c, struct buf *b)
 {
@@ -191,7 +195,7 @@ verdict_words(const struct canary *c, struct buf *b)
     return roles[v.hope];
 }
 
-/* What the line below the jobs says: the verdict, or what is in the way, or what goes on. */
+/* The line below the jobs: the verdict, or the obstacle, or the present step. */
 static enum role
 status_words(const struct canary *c, struct buf *b)
 {
@@ -247,7 +251,8 @@ head_width(struct rect r)
     return r.w >= 2 * JOB_W ? HEAD_W : HEAD_W - 8;
 }
 
-/* The name of the way, and how many have answered since when. */
+/* The name of the option ("first 10, then ask"), how many jobs have an outcome, and for how long
+ * the canary has waited. */
 static void
 draw_head(const struct canary *c, struct grid *g, struct rect r)
 {
@@ -278,6 +283,8 @@ draw_counts(const struct canary *c, struct grid *g, struct rect r)
     }
     struct pen pen = pen_start(g, r);
     pen_printf(&pen, ROLE_TEXT, "%d done", v.by_state[TRIED_DONE]);
+    if (v.by_state[TRIED_NOT_KEPT] > 0)
+        pen_printf(&pen, ROLE_TEXT, ", %d not kept", v.by_state[TRIED_NOT_KEPT]);
     if (v.by_state[TRIED_FAILED] > 0)
         pen_printf(&pen, ROLE_BAD, ", %d failed again", v.by_state[TRIED_FAILED]);
     if (v.by_state[TRIED_GONE] > 0)
@@ -310,6 +317,9 @@ draw_job(const struct tried_job *j, struct grid *g, struct rect r)
     case TRIED_GONE:
         pen_put(&pen, ROLE_DIM, "gone: discarded or purged");
         break;
+    case TRIED_NOT_KEPT:
+        pen_put(&pen, ROLE_DIM, "completed or removed");
+        break;
     case TRIED_WAITS:
     case TRIED_STATES:
         pen_put(&pen, ROLE_DIM, "waits");
@@ -317,13 +327,13 @@ draw_job(const struct tried_job *j, struct grid *g, struct rect r)
     }
 }
 
-/* Places of the jobs in the order in which they are shown: as they are, or what failed first where
- * not all have room. */
+/* The order in which jobs are shown. If all have room, it is their own order; otherwise by state,
+ * failed ones first. */
 static int
 order_jobs(const struct tried_job *jobs, int n, int room, int *order)
 {
-    static const enum tried_state first[] = {TRIED_FAILED, TRIED_RUNS, TRIED_GONE, TRIED_WAITS,
-                                             TRIED_DONE};
+    static const enum tried_state first[] = {TRIED_FAILED, TRIED_RUNS,     TRIED_GONE,
+                                             TRIED_WAITS,  TRIED_NOT_KEPT, TRIED_DONE};
     int k = 0;
 
     if (n <= room) {
@@ -381,8 +391,19 @@ pane_draw(const void *ctx, struct grid *g, struct rect r)
 
 /* --- the box ------------------------------------------------------------------------------------- */
 
-/* What is asked, and which keys there are, by the state of the canary. The lines stay as they were
- * when the box was opened: later the few count among those that wait. */
+/* Whether all jobs of the canary are done. Then the user need not type the number of the rest,
+ * except on a production source. */
+static bool
+is_proven(const struct canary_box *b)
+{
+    const struct canary *c = b->view.app->running.canary;
+
+    return canary_verdict(c).by_state[TRIED_DONE] == canary_wanted(c) &&
+           !b->view.app->options.production;
+}
+
+/* The question and its keys, by the state of the canary. The lines stay as they were when the box
+ * was opened, because later the few jobs are counted among the waiting ones. */
 static void
 ask(struct canary_box *b)
 {
@@ -395,11 +416,15 @@ ask(struct canary_box *b)
     question_words(&b->ask.no, is_asking(c) ? "stop here" : "hide (they go on; F8 shows it)");
     question_words(&b->ask.options, NULL);
     question_words(&b->ask.challenge, NULL);
+    question_words(&b->ask.yes, NULL);
     if (!is_asking(c))
         return;
     b->ask.enter_is_no = canary_verdict(c).hope == HOPE_NONE;
     say_options(&b->ask, canary_rest(c));
-    question_typed(&b->ask, NULL, action_challenge(canary_rest(c)));
+    if (is_proven(b))
+        question_words(&b->ask.yes, "requeue them, too");
+    else
+        question_typed(&b->ask, NULL, action_challenge(canary_rest(c)));
 }
 
 static void
@@ -412,7 +437,7 @@ canary_update_box(struct view *v)
         app_close_box(v->app, v);
         return;
     }
-    app_wake(v->app, clock_ms() + 1000); /* the seconds that it waits */
+    app_wake(v->app, clock_ms() + 1000); /* the box counts seconds */
     if (canary_generation(c) == b->seen)
         return;
     b->seen = canary_generation(c);
@@ -439,7 +464,7 @@ canary_done(struct view *v)
     question_done(&((struct canary_box *)v)->ask);
 }
 
-/* The number of the rest was typed. */
+/* Yes: requeues the rest without a second question. */
 static void
 go_on(struct app *a)
 {

@@ -1,6 +1,7 @@
 /*
- * The question before an action. It opens at once, is filled when the preview has come, and asks
- * for as much as the danger wants (action_confirm). It owns the action until the answer is yes.
+ * The question before an action. It opens at once and is filled when the preview has come. The more
+ * dangerous the act, the more the user must type (action_confirm). The box owns the action until
+ * the answer is yes.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,11 +17,61 @@ struct confirm_box {
     struct view view;
     struct question ask;
     struct action *action;
-    char job[64]; /* the one that it is for, "" = several */
+    char job[64]; /* the full id of the only job, "" = several */
     bool filled;
-    bool at_once;  /* not a few of them first */
+    bool at_once;  /* all jobs at once, not a few of them first */
     uint64_t seen; /* generation of the action that the box shows */
 };
+
+/* --- boxes that ask -------------------------------------------------------------------------- */
+
+void
+asking_draw(struct view *v, struct grid *g, struct rect screen)
+{
+    question_draw(&((struct asking_box *)v)->ask, g, screen);
+}
+
+void
+asking_drawn(struct view *v)
+{
+    question_shown(&((struct asking_box *)v)->ask, v->app->clock.drawn_ms);
+}
+
+void
+asking_footer(struct view *v, struct buf *out)
+{
+    question_footer(&((struct asking_box *)v)->ask, out);
+}
+
+void
+asking_no(struct view *v)
+{
+    app_say(v->app, SAY_INFO, "nothing was changed");
+    app_close_box(v->app, v);
+}
+
+bool
+asking_key(struct view *v, const struct key *k, void (*yes)(struct view *),
+           void (*no)(struct view *))
+{
+    switch (question_key(&((struct asking_box *)v)->ask, k)) {
+    case ASK_YES:
+        yes(v);
+        break;
+    case ASK_NO:
+        no(v);
+        break;
+    case ASK_DRY:
+    case ASK_SQL:
+    case ASK_OPTIONS:
+    case ASK_TURN:
+    case ASK_WAIT:
+        break;
+    }
+    return true;
+}
+
+/* --- what it says ---------------------------------------------------------------------------- */
 
 void
 say_lines(struct question *ask, enum role role, const char *label, const char *text)
@@ -33,7 +84,7 @@ say_lines(struct question *ask, enum role role, const char *label, const char *t
     }
 }
 
-/* Facts that a system does not know of its nodes are left out. */
+/* Shows the facts about a node; a fact that the queue system does not know is left out. */
 static void
 say_node(struct confirm_box *c, const struct node_row *n)
 {
@@ -133,7 +184,8 @@ draw_way(struct grid *g, struct rect row, bool chosen, const char *name, const c
     pen_put(&pen, chosen ? ROLE_TEXT : ROLE_DIM, words);
 }
 
-/* The two ways; where there is one row only, the chosen one. */
+/* Draws both options ("first 10, then ask" and "all at once"); if there is only one row, the chosen
+ * one. */
 static void
 ways_draw(const void *ctx, struct grid *g, struct rect r)
 {
@@ -151,7 +203,8 @@ ways_draw(const void *ctx, struct grid *g, struct rect r)
                      i ? "nothing is tried before" : words);
 }
 
-/* A few jobs that can be taken back: Enter is enough, unless each act is typed here. */
+/* The question for a canary. Enter is enough, because the jobs are few and can be taken back; only
+ * a source on which every act is typed asks for more. */
 static void
 ask_ways(struct confirm_box *c)
 {
@@ -180,7 +233,7 @@ about_role(enum act act, const char *text)
     return !strncmp(text, "! ", 2) ? ROLE_WARN : ROLE_TEXT;
 }
 
-/* The target as the user saw it, or the payload. A line that begins with "! " is a warning. */
+/* The label of a line: the payload, the job, a warning ("! "), or the target as the user saw it. */
 static const char *
 about_label(enum act act, const char *text)
 {
@@ -261,7 +314,7 @@ begin(struct confirm_box *c)
     question_say(&c->ask, ROLE_DIM, NULL, "%s ...", action_busy(c->action));
 }
 
-/* A long preview shows how far it is. */
+/* Shows how far a long preview is. */
 static void
 say_busy(struct confirm_box *c)
 {
@@ -275,7 +328,7 @@ say_busy(struct confirm_box *c)
     app_stale(c->view.app);
 }
 
-/* An action that can't go on: says why, and closes the box. */
+/* Closes the box of an action that can't go on, and says why. */
 static void
 give_up(struct confirm_box *c)
 {
@@ -321,14 +374,14 @@ start(struct confirm_box *c)
     bool force = action_looks_alive(act);
     if (!few && action_confirm(act, a->options.production) == CONFIRM_TYPE)
         action_hold_count(act);
-    app_drop_boxes(a); /* also the form that it may have come from */
+    app_drop_boxes(a); /* closes also the form from which the box was opened */
     if (few)
         app_canary_run(a, canary_new(act, CANARY_JOBS, CANARY_WAIT_MS));
     else
         app_action_run(a, act, force);
 }
 
-/* The same wish with other options is counted again. */
+/* Makes a new action for the same wish with other options, and counts its rows again. */
 void
 confirm_again(struct view *v, const struct act_options *o)
 {
@@ -343,7 +396,7 @@ confirm_again(struct view *v, const struct act_options *o)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* F2: what was counted grows old while one thinks. */
+/* F2: counts again, because the numbers of the preview may be old by now. */
 static void
 count_again(struct confirm_box *c)
 {
@@ -362,8 +415,7 @@ confirm_key(struct view *v, const struct key *k)
         start(c);
         break;
     case ASK_NO:
-        app_say(v->app, SAY_INFO, "nothing was changed");
-        app_close_box(v->app, v);
+        asking_no(v);
         break;
     case ASK_DRY:
         count_again(c);
@@ -394,33 +446,15 @@ confirm_free(struct view *v)
         action_free(c->action);
 }
 
-static void
-confirm_draw(struct view *v, struct grid *g, struct rect screen)
-{
-    question_draw(&((struct confirm_box *)v)->ask, g, screen);
-}
-
-static void
-confirm_drawn(struct view *v)
-{
-    question_shown(&((struct confirm_box *)v)->ask, v->app->clock.drawn_ms);
-}
-
-static void
-confirm_footer(struct view *v, struct buf *out)
-{
-    question_footer(&((struct confirm_box *)v)->ask, out);
-}
-
 const struct view_ops confirm_ops = {
     .name = "confirm-box",
     .size = sizeof(struct confirm_box),
     .done = confirm_free,
     .update = confirm_update,
-    .draw = confirm_draw,
-    .drawn = confirm_drawn,
+    .draw = asking_draw,
+    .drawn = asking_drawn,
     .key = confirm_key,
-    .footer = confirm_footer,
+    .footer = asking_footer,
 };
 
 void

@@ -1,7 +1,7 @@
 /*
- * Another payload for a job: reads the job, gives its payload to the user's editor, checks the
- * result, asks. The text of the user is kept until the answer is yes or the user drops it: neither
- * an error in the JSON nor a refusal of the server loses it.
+ * Another payload for a job: reads the job, opens its payload in the user's editor, checks the
+ * result, asks. The user's text is kept until the answer is yes or the user drops the text, so
+ * neither an error in the JSON nor a refusal of the server loses it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct edit_box {
     enum stage stage;
     char *id;
     struct payload payload;
-    struct action *action; /* its preview is under way */
+    struct action *action; /* the preview of this action is under way */
     char note[300];
 };
 
@@ -136,7 +136,7 @@ edit_update(struct view *v)
     struct action *act = b->action;
 
     if (b->stage == READING) {
-        read_job(b); /* the box may be gone now */
+        read_job(b); /* the box may have been freed by now */
         return;
     }
     if (b->stage != ASKING || action_state(act) == ACTION_PREVIEWING)
@@ -174,7 +174,7 @@ edit_draw(struct view *v, struct grid *g, struct rect screen)
 {
     static const char *const words[] = {
         [READING] = "reading the job ...",
-        [AWAY] = "the editor has it",
+        [AWAY] = "open in the editor",
         [ASKING] = "asking the server ...",
         [KEPT] = "What you typed is kept.\ne edits on, Enter asks again, Esc drops it.",
     };

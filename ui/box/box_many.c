@@ -1,6 +1,7 @@
 /*
- * The question before the same act on several queues or nodes. It waits for the previews of all,
- * shows each and the sum, and asks for as much as the most dangerous of them, or their sum, wants.
+ * The question before the same act on several queues, nodes or groups of failed jobs. The box waits
+ * until all previews have come, and shows each and the sum. The most dangerous of the acts, or
+ * their sum, decides how much the user must type.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "ui/box/box.h"
+#include "ui/box/box_parts.h"
 
 enum { LINES = 12, MANY_JOBS = 100 };
 
@@ -18,7 +20,8 @@ struct many_box {
     char *names[RUNNING_MOST];
     int n;
     bool filled, typed;
-    char sum[32]; /* what is typed */
+    char note[80];
+    char sum[32]; /* the number that the user must type */
 };
 
 static bool
@@ -42,7 +45,8 @@ begin(struct many_box *m, enum act act, const char *noun)
     question_init(&m->ask, title);
 }
 
-/* Whether it can be done at all; what can't is left out, with the reason. */
+/* Whether action i can be done. An action that can't is left out of the question, with the reason.
+ */
 static bool
 can_do(struct many_box *m, int i)
 {
@@ -92,7 +96,8 @@ ask_ladder(struct many_box *m, int64_t sum)
         question_typed(&m->ask, "the sum", m->sum);
 }
 
-/* All of them, first: the rows below are only the first ones. */
+/* Names all nodes that look alive above the table, because the table has room for its first rows
+ * only. */
 static void
 say_alive(struct many_box *m)
 {
@@ -131,6 +136,8 @@ fill(struct many_box *m)
         say_one(m, i);
     if (m->n > LINES)
         question_say(&m->ask, ROLE_TEXT, NULL, "and %d more", m->n - LINES);
+    if (*m->note)
+        question_say(&m->ask, ROLE_WARN, NULL, "%s", m->note);
     if (first)
         question_say(&m->ask, ROLE_DIM, "undo", "%s", action_undo(first));
     for (int i = 0; i < m->n; i++)
@@ -163,8 +170,9 @@ many_update(struct view *v)
 }
 
 static void
-start(struct many_box *m)
+start(struct view *v)
 {
+    struct many_box *m = (struct many_box *)v;
     struct app *a = m->view.app;
     struct action *acts[RUNNING_MOST];
     int n = 0;
@@ -184,24 +192,7 @@ start(struct many_box *m)
 static bool
 many_key(struct view *v, const struct key *k)
 {
-    struct many_box *m = (struct many_box *)v;
-
-    switch (question_key(&m->ask, k)) {
-    case ASK_YES:
-        start(m);
-        break;
-    case ASK_NO:
-        app_say(v->app, SAY_INFO, "nothing was changed");
-        app_close_box(v->app, v);
-        break;
-    case ASK_DRY:
-    case ASK_SQL:
-    case ASK_OPTIONS:
-    case ASK_TURN:
-    case ASK_WAIT:
-        break;
-    }
-    return true;
+    return asking_key(v, k, start, asking_no);
 }
 
 static void
@@ -217,49 +208,32 @@ many_free(struct view *v)
     }
 }
 
-static void
-many_draw(struct view *v, struct grid *g, struct rect screen)
-{
-    question_draw(&((struct many_box *)v)->ask, g, screen);
-}
-
-static void
-many_drawn(struct view *v)
-{
-    question_shown(&((struct many_box *)v)->ask, v->app->clock.drawn_ms);
-}
-
-static void
-many_footer(struct view *v, struct buf *out)
-{
-    question_footer(&((struct many_box *)v)->ask, out);
-}
-
 static const struct view_ops many_ops = {
     .name = "many-box",
     .size = sizeof(struct many_box),
     .done = many_free,
     .update = many_update,
-    .draw = many_draw,
-    .drawn = many_drawn,
+    .draw = asking_draw,
+    .drawn = asking_drawn,
     .key = many_key,
-    .footer = many_footer,
+    .footer = asking_footer,
 };
 
 void
-box_many(struct app *a, struct action *const *acts, const char *const *names, int n)
+box_many(struct app *a, struct action *const *acts, const char *const *names, int n,
+         const char *noun, const char *note)
 {
     enum act act = action_act(acts[0]);
-    const char *noun = act == ACT_DRAIN || act == ACT_RELEASE ? "node" : "queue";
     char *kept[RUNNING_MOST];
 
     for (int i = 0; i < n; i++)
         kept[i] = xstrdup(names[i]);
-    app_drop_boxes(a); /* the form that they may have come from */
+    app_drop_boxes(a); /* closes also the form from which the box was opened */
     struct many_box *m = (struct many_box *)app_box(a, &many_ops, NULL);
     memcpy(m->acts, acts, sizeof *acts * (size_t)n);
     memcpy(m->names, kept, sizeof *kept * (size_t)n);
     m->n = n;
+    snprintf(m->note, sizeof m->note, "%s", note);
     begin(m, act, noun);
     m->ask.busy = true;
     question_say(&m->ask, ROLE_DIM, NULL, "%s ...", action_busy(acts[0]));

@@ -1,7 +1,7 @@
 /*
- * Menus: the actions of a row (grey with the reason if they can't be done), the columns to sort by,
- * the columns to show. The items are made anew for every frame, so an open menu is true after a
- * refresh, too. The menu of a row stands below or above its row, not over it.
+ * Menus: the actions of a row (an impossible one is grey, with the reason), the columns to sort by,
+ * the columns to show. The items are made again for every frame, so an open menu stays correct
+ * after a refresh. The menu of a row is drawn below or above the row, never over it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,11 @@ struct item {
 struct menu {
     struct view view;
     char title[120];
-    bool at_row; /* it is about the selected row */
+    bool at_row; /* the menu is about the selected row */
     void (*fill)(struct menu *m);
-    bool (*pick)(struct menu *m, const struct item *it); /* true = the menu closes before */
-    void (*act)(struct app *a, int n);                   /* after it has closed */
-    void (*detail)(const struct menu *m, const struct item *it, struct buf *out); /* or NULL */
+    bool (*pick)(struct menu *m, const struct item *it); /* true = close the menu and call act */
+    void (*act)(struct app *a, int n);                   /* called after the menu has closed */
+    void (*detail)(const struct menu *m, const struct item *it, struct buf *out); /* may be NULL */
     struct item items[ITEMS];
     int n, at, top;
 };
@@ -124,7 +124,7 @@ draw_item(const struct menu *m, struct grid *g, struct rect row, int i)
     pen_put(&p, text, it->text);
 }
 
-/* Draws the text of the selected item that has no room in its line. */
+/* Draws the rest of the selected item's text, which has no room in the item's line. */
 static void
 draw_detail(const struct menu *m, struct grid *g, struct rect r)
 {
@@ -151,7 +151,7 @@ menu_width(const struct menu *m)
     return w;
 }
 
-/* Below the row or above it, where there is more room. */
+/* The place of the menu: below or above its row, on the side with more room. */
 static struct rect
 beside_row(struct rect screen, int line, int w, int h)
 {
@@ -174,7 +174,7 @@ menu_place(const struct menu *m, struct rect screen, int h)
     return beside_row(screen, line, menu_width(m), h);
 }
 
-/* All but the row that the menu is about. */
+/* Shades the screen except the row that the menu is about. */
 static void
 shade(const struct menu *m, struct grid *g, struct rect screen)
 {
@@ -231,7 +231,7 @@ static const struct view_ops menu_ops = {
 
 /* --- the actions of this row ----------------------------------------------------------------- */
 
-/* What the queue system says of the act of a command. */
+/* What the adapter says about the act of a command. */
 static struct act_mark
 mark_of(const struct app *a, const struct command *c)
 {
@@ -242,7 +242,7 @@ mark_of(const struct app *a, const struct command *c)
     return act_mark((enum act)(c->act - act_infos), by_ids, source_adapter(a->source));
 }
 
-/* An act that other systems have, but not this one. */
+/* Whether the act exists in other queue systems, but not in this one. */
 static bool
 is_others(const struct app *a, const struct command *c)
 {
@@ -302,7 +302,7 @@ is_in_menu(const struct app *a, const struct command *c, enum risk risk)
     return risk != SAFE || look;
 }
 
-/* The title is the name of what the actions are for. */
+/* The title of the menu: the name of the row or rows that the actions are for. */
 static void
 say_target(struct menu *m)
 {
@@ -319,7 +319,7 @@ say_target(struct menu *m)
         snprintf(m->title, sizeof m->title, "actions");
 }
 
-/* First what looks, then what can be taken back, then the rest. */
+/* First the actions that only look, then those that can be taken back, then the others. */
 static void
 actions_fill(struct menu *m)
 {
@@ -372,7 +372,7 @@ columns_fill(struct menu *m)
 {
     struct list *l = list_behind(m);
 
-    for (int i = 0; i < list_columns(l); i++) {
+    for (int i = 0; l && i < list_columns(l); i++) { /* no list: the pane has lost the focus */
         const struct column *c = list_column(l, i);
         bool sorting = m->act != NULL, desc = false;
         if (sorting && !column_sortable(c))

@@ -1,6 +1,7 @@
 /*
- * The palette, a line that is typed above the footer: the name of a command, and what it takes; or
- * the bare name of a queue, a node, a schedule or a job, which goes there. Tab completes both.
+ * The palette: a line that is typed above the footer. The line is the name of a command and its
+ * argument, or only the name of a queue, a node, a schedule or a job; then Enter goes there. Tab
+ * completes both.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 
 enum { OFFERS = 8, WIDTH = 76 };
 
-struct offer {  /* what Tab puts in, and Enter where the line is no command and no name */
+struct offer {  /* Tab inserts it; Enter runs it if the line is no command or name */
     char *text; /* the whole line */
-    const struct command *command; /* NULL = a name */
-    const char *noun;              /* of a name */
+    const struct command *command; /* NULL = the offer is a name */
+    const char *noun;              /* the kind of thing that the name is of */
 };
 
 struct palette {
@@ -23,7 +24,7 @@ struct palette {
     struct line line;
     struct offer offers[OFFERS];
     int n, at;
-    bool put; /* Tab has put the offer in */
+    bool put; /* Tab has inserted the offer */
 };
 
 /* --- what can be put in ----------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ drop_offers(struct palette *p)
     p->put = false;
 }
 
-/* The line with the completion in it. */
+/* Puts the completion into the line. */
 static void
 offer_all(struct palette *p, const struct completion *c, const char *noun)
 {
@@ -88,7 +89,7 @@ offer_sources(struct palette *p, int from)
     names_done(&names);
 }
 
-/* What a command takes. */
+/* Offers values for the argument of a command. */
 static void
 offer_words(struct palette *p, const struct command *c, int from)
 {
@@ -131,7 +132,7 @@ offer_commands(struct palette *p)
     offer_names(p, 0, NAMES_SCHEDULES, "schedule");
 }
 
-/* The command that the line begins with; *word = what is typed behind it. */
+/* The command that the line begins with; *word = the text behind the command. */
 static const struct command *
 typed_command(const struct palette *p, const char **word)
 {
@@ -176,14 +177,14 @@ palette_free(struct view *v)
     line_done(&((struct palette *)v)->line);
 }
 
-/* What the line says; the box is closed by now. */
+/* Runs the line; the box is closed by now. */
 static void
 obey(struct app *a, const struct command *c, const char *word, const char *text)
 {
     if (c && *word && c->run_with)
         c->run_with(a, c->arg, word);
     else if (c && *word)
-        app_say(a, SAY_WARN, "%s takes nothing behind its name: nothing was done", c->name);
+        app_say(a, SAY_WARN, "%s takes no argument: nothing was done", c->name);
     else if (c)
         app_run(a, c);
     else if (*text && !go_bare(a, text))
@@ -203,7 +204,7 @@ trimmed(const char *text)
     return xstrndup(text, len);
 }
 
-/* A line that is neither a command nor a name stands for the offer that is selected. */
+/* If the line is neither a command nor a name, Enter runs the selected offer. */
 static void
 palette_run(struct palette *p)
 {

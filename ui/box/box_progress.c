@@ -136,51 +136,30 @@ quit_done(struct view *v)
     question_done(&((struct quit_box *)v)->ask);
 }
 
+static void
+quit_yes(struct view *v)
+{
+    struct app *a = v->app;
+
+    app_close_box(a, v);
+    if (app_action_runs(a)) {
+        app_quit_after_action(a);
+        app_action_stop(a);
+    } else {
+        app_quit(a);
+    }
+}
+
+static void
+quit_no(struct view *v)
+{
+    app_close_box(v->app, v);
+}
+
 static bool
 quit_key(struct view *v, const struct key *k)
 {
-    struct quit_box *q = (struct quit_box *)v;
-    struct app *a = v->app;
-
-    switch (question_key(&q->ask, k)) {
-    case ASK_YES:
-        app_close_box(a, v);
-        if (app_action_runs(a)) {
-            app_quit_after_action(a);
-            app_action_stop(a);
-        } else {
-            app_quit(a);
-        }
-        break;
-    case ASK_NO:
-        app_close_box(a, v);
-        break;
-    case ASK_WAIT:
-    case ASK_DRY:
-    case ASK_SQL:
-    case ASK_OPTIONS:
-    case ASK_TURN:
-        break;
-    }
-    return true;
-}
-
-static void
-quit_draw(struct view *v, struct grid *g, struct rect screen)
-{
-    question_draw(&((struct quit_box *)v)->ask, g, screen);
-}
-
-static void
-quit_drawn(struct view *v)
-{
-    question_shown(&((struct quit_box *)v)->ask, v->app->clock.drawn_ms);
-}
-
-static void
-quit_footer(struct view *v, struct buf *out)
-{
-    question_footer(&((struct quit_box *)v)->ask, out);
+    return asking_key(v, k, quit_yes, quit_no);
 }
 
 const struct view_ops quit_ops = {
@@ -188,8 +167,8 @@ const struct view_ops quit_ops = {
     .size = sizeof(struct quit_box),
     .init = quit_init,
     .done = quit_done,
-    .draw = quit_draw,
-    .drawn = quit_drawn,
+    .draw = asking_draw,
+    .drawn = asking_drawn,
     .key = quit_key,
-    .footer = quit_footer,
+    .footer = asking_footer,
 };

@@ -1,55 +1,47 @@
 /*
- * The question before a queue system of a stranger is opened (model/adapter/trust.h): who owns it,
- * and what that owner's code could do. Yes is remembered for these owners, this login and this
- * database.
+ * The question before the console opens a queue system that belongs to another role
+ * (model/adapter/trust.h): who owns it, and what the owner's code could do. A yes is remembered for
+ * these owners, this login and this database.
  */
 #include <string.h>
 
 #include "ui/box/box.h"
+#include "ui/box/box_parts.h"
 #include "ui/config/trusted.h"
 
 struct trust_box {
     struct view view;
     struct question ask;
-    struct owners shown; /* a copy: the answer is for these */
+    struct owners shown; /* a copy: the answer is for these owners */
     int source;
 };
 
 static void
-trust_key_yes(struct trust_box *b)
+trust_yes(struct view *v)
 {
-    struct app *a = b->view.app;
+    struct trust_box *b = (struct trust_box *)v;
+    struct app *a = v->app;
     struct err e;
 
     sources_trust(a->sources, b->source, &b->shown);
     if (a->options.settings && !trusted_keep(a->options.settings, &b->shown, &e))
         app_say(a, SAY_WARN, "%s", e.text);
     app_say(a, SAY_INFO, "code of %s may run here from now on", b->shown.names);
+    app_close_box(a, v);
+}
+
+static void
+trust_no(struct view *v)
+{
+    app_say(v->app, SAY_INFO, "not opened: owned by %s; :reconnect asks again",
+            ((struct trust_box *)v)->shown.names);
+    app_close_box(v->app, v);
 }
 
 static bool
 trust_key(struct view *v, const struct key *k)
 {
-    struct trust_box *b = (struct trust_box *)v;
-    struct app *a = v->app;
-
-    switch (question_key(&b->ask, k)) {
-    case ASK_YES:
-        trust_key_yes(b);
-        app_close_box(a, v);
-        break;
-    case ASK_NO:
-        app_say(a, SAY_INFO, "not opened: owned by %s; :reconnect asks again", b->shown.names);
-        app_close_box(a, v);
-        break;
-    case ASK_DRY:
-    case ASK_SQL:
-    case ASK_OPTIONS:
-    case ASK_TURN:
-    case ASK_WAIT:
-        break;
-    }
-    return true;
+    return asking_key(v, k, trust_yes, trust_no);
 }
 
 static void
@@ -61,32 +53,14 @@ trust_free_box(struct view *v)
     owners_done(&b->shown);
 }
 
-static void
-trust_draw(struct view *v, struct grid *g, struct rect screen)
-{
-    question_draw(&((struct trust_box *)v)->ask, g, screen);
-}
-
-static void
-trust_drawn(struct view *v)
-{
-    question_shown(&((struct trust_box *)v)->ask, v->app->clock.drawn_ms);
-}
-
-static void
-trust_footer(struct view *v, struct buf *out)
-{
-    question_footer(&((struct trust_box *)v)->ask, out);
-}
-
 static const struct view_ops trust_ops = {
     .name = "trust-box",
     .size = sizeof(struct trust_box),
     .done = trust_free_box,
-    .draw = trust_draw,
-    .drawn = trust_drawn,
+    .draw = asking_draw,
+    .drawn = asking_drawn,
     .key = trust_key,
-    .footer = trust_footer,
+    .footer = asking_footer,
 };
 
 enum { SHOWN_MOST = 4 };

@@ -1,5 +1,5 @@
-/* A question with lines of text and an answer that can't be given by accident: the box before an
- * action, and others. */
+/* A question with lines of text, whose answer can't be given by accident: the box before an action,
+ * and others. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ typed_key(struct question *a, const struct key *k)
             return ASK_NO;
         if (!strcmp(a->line.text, a->challenge))
             return ASK_YES;
-        snprintf(a->note, sizeof a->note, "That is not what stands above; nothing has happened.");
+        snprintf(a->note, sizeof a->note, "The text differs from the one above: nothing was done.");
         return ASK_WAIT;
     case LINE_CANCEL: /* Backspace in an empty line is not an answer */
     case LINE_IGNORED:
@@ -140,7 +140,7 @@ struct key_words {
     const char *key, *words;
 };
 
-/* The keys that do something now. In the footer F4 has fewer words: the box says them all. */
+/* The keys that do something now. F4 has fewer words in the footer than in the box. */
 static int
 list_keys(const struct question *a, struct key_words list[static KEYS_MOST])
 {
@@ -269,7 +269,8 @@ lines_height(const struct question *a, int label_w, int w)
     return h;
 }
 
-/* The lines, and below them the pane, which keeps its rows where there is little room. */
+/* Draws the lines, and the pane below them. If there is little room, the lines are cut and the pane
+ * keeps its rows. */
 static void
 draw_body(const struct question *a, struct grid *g, struct rect in, int label_w, int pane_h)
 {
@@ -294,7 +295,7 @@ question_draw(const struct question *a, struct grid *g, struct rect screen)
     int below = (a->challenge ? 2 : 0) + (a->note[0] ? 1 : 0) + keys_h + 1;
 
     grid_paint(g, grid_rect(g), ROLE_SHADE);
-    int room = screen.h >= ROOMY ? screen.h - 2 : screen.h; /* the header and the footer stay */
+    int room = screen.h >= ROOMY ? screen.h - 2 : screen.h; /* header and footer stay visible */
     struct rect box =
         rect_center(screen, w + 2 * MARGIN, h + below + 4 < room ? h + below + 4 : room);
     grid_fill(g, box, ROLE_TEXT);

@@ -1,6 +1,8 @@
 /*
- * Alerts for a program: which are there, which were reported, and the program that is running. All
- * that is new since its last run goes into one run, so that the memory is bounded by the alerts.
+ * Runs the user's program for alerts: keeps the present alerts, those already reported, and the
+ * running program. One run gets all news since the last good run, so the memory needs no queue of
+ * runs. If a run fails, its alerts count as not reported: the next run gets the alerts in their
+ * state of that time.
  */
 #include "ui/console/alert_hook.h"
 
@@ -20,15 +22,18 @@ enum {
     LEAST_MS = 1000,
     RUN_MS = 30000,
     GRACE_MS = 2000,
-    TAIL = 400 /* of its standard error, for the message */
+    AGAIN_MOST_MS = 300000, /* the longest wait after a run that failed */
+    TAIL = 400              /* the end of its standard error, for the message */
 };
 
 struct hook_alert {                 /* one alert; texts are owned, times are monotonic */
-    char *key;                      /* what makes it the same alert: screen, row, where, act */
+    char *key;                      /* the identity of the alert: screen, row, where, act */
     char *words;                    /* the end of its JSON object, from "source" on */
     enum verdict verdict, reported; /* reported: WELL = not yet */
+    bool is_told;                   /* the running program has the alert */
+    enum verdict told;              /* the level that the running program got; WELL = gone */
     int64_t since_ms, seen_ms;
-    int64_t listed_ms; /* when it was last among the alerts that have a place in the list */
+    int64_t listed_ms; /* when the alert last had a place in the list */
 };
 
 struct alert_hook {
@@ -37,11 +42,11 @@ struct alert_hook {
     int64_t after_ms;
     struct hook_alert known[KNOWN_MOST];
     int n;
-    int source;          /* the alerts are of this one */
+    int source;          /* the index of the source of the alerts */
     int64_t ran_ms;      /* the last start; 0 = never */
-    int64_t lost_ms;     /* since when there is no connection; 0 = there is one */
+    int64_t lost_ms;     /* since when the connection is lost; 0 = it is open */
     struct child *child; /* NULL = it does not run */
-    bool has_failed;     /* a message has said so */
+    int fails;           /* runs that failed, since the last good one */
 };
 
 static void
@@ -98,8 +103,8 @@ find_known(struct alert_hook *h, const char *key)
     return NULL;
 }
 
-/* A place for a new alert. If there is none, the alert that has been off the list for the longest
- * time gives its place up, a warning before a bad one; NULL = all are on the list. */
+/* A free place for a new alert. If there is none, the alert that left the list first loses its
+ * place, warnings before bad ones. NULL = all alerts are on the list. */
 static struct hook_alert *
 free_place(struct alert_hook *h, int64_t now)
 {
@@ -118,6 +123,12 @@ free_place(struct alert_hook *h, int64_t now)
     return out;
 }
 
+static bool
+is_away(const struct alert_hook *h, const struct hook_alert *k, int64_t now)
+{
+    return now - k->seen_ms >= h->after_ms && k->seen_ms != now;
+}
+
 static void
 note(struct alert_hook *h, const struct alert *alert, int64_t now)
 {
@@ -125,6 +136,8 @@ note(struct alert_hook *h, const struct alert *alert, int64_t now)
     struct hook_alert *k = find_known(h, key);
 
     if (k) {
+        if (k->is_told && k->told == VERDICT_WELL && is_away(h, k, now))
+            k->since_ms = now; /* the alert has come back: it counts as a new one */
         free(key);
         free(k->words);
     } else {
@@ -140,7 +153,8 @@ note(struct alert_hook *h, const struct alert *alert, int64_t now)
     k->seen_ms = k->listed_ms = now;
 }
 
-/* Without a connection the other alerts stay as they were: nobody knows. */
+/* Adds the alert that the connection is lost. The other alerts stay as they were, because without a
+ * connection nothing is known of them. */
 static void
 note_loss(struct alert_hook *h, int64_t now)
 {
@@ -182,7 +196,7 @@ look(struct alert_hook *h, int64_t now)
     for (int i = 0; i < all->n; i++)
         note(h, &all->alerts[i], now);
     for (int i = 0; i < h->n && all->bad + all->warn > all->n; i++)
-        h->known[i].seen_ms = now; /* it may be one of those that found no place */
+        h->known[i].seen_ms = now; /* it may be one of the alerts that have no place */
 }
 
 /* --- what is reported ------------------------------------------------------------------------- */
@@ -190,7 +204,7 @@ look(struct alert_hook *h, int64_t now)
 static const char *
 event_of(const struct alert_hook *h, const struct hook_alert *k, int64_t now)
 {
-    if (now - k->seen_ms >= h->after_ms && k->seen_ms != now)
+    if (is_away(h, k, now))
         return k->reported == VERDICT_WELL ? NULL : "gone";
     if (k->reported == VERDICT_WELL)
         return now - k->since_ms >= h->after_ms ? "appeared" : NULL;
@@ -205,20 +219,35 @@ add_event(struct buf *out, const char *event, const struct hook_alert *k, int64_
                (long long)((strcmp(event, "gone") ? now : k->seen_ms) - k->since_ms), k->words);
 }
 
-/* All that is to be said; what was said is noted, what is gone is forgotten. */
+/* Collects all events to report. An alert that has gone and was never reported is forgotten. */
 static void
 take_events(struct alert_hook *h, struct buf *out, int64_t now)
 {
     for (int i = h->n - 1; i >= 0; i--) {
         struct hook_alert *k = &h->known[i];
         const char *event = event_of(h, k, now);
-        bool is_away = now - k->seen_ms >= h->after_ms && k->seen_ms != now;
+        k->is_told = event != NULL;
+        k->told = is_away(h, k, now) ? VERDICT_WELL : k->verdict;
         if (event)
             add_event(out, event, k, now);
-        if (is_away)
+        else if (k->told == VERDICT_WELL)
             forget(h, i);
-        else if (event)
-            k->reported = k->verdict;
+    }
+}
+
+/* After a good run the alerts that the program got are reported. After a bad run they are not. */
+static void
+settle(struct alert_hook *h, bool good, int64_t now)
+{
+    for (int i = h->n - 1; i >= 0; i--) {
+        struct hook_alert *k = &h->known[i];
+        if (!k->is_told)
+            continue;
+        k->is_told = false;
+        if (good)
+            k->reported = k->told;
+        if (k->reported == VERDICT_WELL && is_away(h, k, now))
+            forget(h, i);
     }
 }
 
@@ -233,12 +262,34 @@ has_events(const struct alert_hook *h, int64_t now)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
+/* A message reports only the first of several failures in a row. */
 static void
-say_failed(struct alert_hook *h, const char *why)
+has_failed(struct alert_hook *h, const char *why)
 {
-    if (!h->has_failed)
+    if (h->fails++ == 0)
         app_say(h->a, SAY_WARN, "alert_program: %s (%s)", why, h->program);
-    h->has_failed = true;
+    settle(h, false, clock_ms());
+}
+
+static void
+has_run_well(struct alert_hook *h)
+{
+    if (h->fails > 0)
+        app_say(h->a, SAY_GOOD, "alert_program works again, after %s",
+                fmt_plural(h->fails, "failed run").s);
+    h->fails = 0;
+    settle(h, true, clock_ms());
+}
+
+/* The least time between two starts. It doubles with each further failure. */
+static int64_t
+least_wait(const struct alert_hook *h)
+{
+    int64_t wait = h->after_ms > LEAST_MS ? h->after_ms : LEAST_MS;
+
+    for (int i = 1; i < h->fails && wait < AGAIN_MOST_MS; i++)
+        wait = 2 * wait < AGAIN_MOST_MS ? 2 * wait : AGAIN_MOST_MS;
+    return wait;
 }
 
 static void
@@ -257,9 +308,9 @@ ended(void *ctx, const struct child_report *r)
         snprintf(why, sizeof why, "%s %d: %.*s", r->end == CHILD_EXITED ? "exit code" : "signal",
                  r->code, (int)r->tail_len, r->tail_len ? r->tail : "");
     if (r->end == CHILD_EXITED && r->code == 0)
-        h->has_failed = false;
+        has_run_well(h);
     else
-        say_failed(h, why);
+        has_failed(h, why);
     child_free(c);
 }
 
@@ -292,17 +343,17 @@ run(struct alert_hook *h, int64_t now)
                                 .grace_ms = GRACE_MS};
     h->child = child_new(h->a->loop, &start, ended, h, &e);
     if (!h->child)
-        say_failed(h, e.text);
+        has_failed(h, e.text);
     buf_free(&in);
 }
 
 void
 alert_hook_turn(struct alert_hook *h)
 {
-    int64_t now = clock_ms(), least = h->after_ms > LEAST_MS ? h->after_ms : LEAST_MS;
+    int64_t now = clock_ms();
 
     look(h, now);
-    if (!h->child && (!h->ran_ms || now - h->ran_ms >= least) && has_events(h, now))
+    if (!h->child && (!h->ran_ms || now - h->ran_ms >= least_wait(h)) && has_events(h, now))
         run(h, now);
 }
 

@@ -81,13 +81,9 @@ app_run(struct app *a, const struct command *c)
 
 static void app_sync(struct app *a);
 
-void
-app_key(struct app *a, const struct key *k)
+static void
+take_key(struct app *a, const struct key *k)
 {
-    a->clock.stale = a->clock.keyed = true;
-    app_attend(a);
-    app_view(a)->touched = true; /* before new data can move another row under the cursor */
-    app_sync(a);
     if (key_is(k, "C-l")) {
         term_repaint(a->term);
         return;
@@ -113,6 +109,17 @@ app_key(struct app *a, const struct key *k)
         app_run(a, c);
     else
         app_say(a, SAY_INFO, "%s does nothing here; ? lists the keys", key_word(k).s);
+}
+
+void
+app_key(struct app *a, const struct key *k)
+{
+    a->clock.stale = a->clock.keyed = true;
+    app_attend(a);
+    app_view(a)->touched = true; /* before new data can move other rows under the cursor */
+    app_sync(a);
+    take_key(a, k);
+    follow_key(a);
 }
 
 static void
@@ -151,7 +158,7 @@ on_command_signal(void *ctx, int signo)
 {
     struct app *a = ctx;
 
-    if (a->lent.away && signo == SIGINT) /* the key was for the editor */
+    if (a->lent.away && signo == SIGINT) /* the user pressed the key in the editor */
         return;
     app_run(a, command_named(app_scope(a), signo == SIGINT ? "stop" : "suspend"));
 }
@@ -198,10 +205,12 @@ app_sync(struct app *a)
         a->taken = seen;
         a->clock.stale = true;
         app_say_news(a);
-        for (int i = 0; i < a->views.depth; i++) /* views below, too: their rows may be gone */
+        for (int i = 0; i < a->views.depth; i++) /* also hidden views: their rows may be freed */
             if (a->views.stack[i]->ops->update)
                 a->views.stack[i]->ops->update(a->views.stack[i]);
+        follow_hold(a);
         alerts_seek(a);
+        follow_key(a);
     }
     for (int i = 0; i < a->views.nboxes;
          i++) /* boxes watch actions, which do not change the generation of a store */
@@ -249,7 +258,7 @@ draw_frame(struct app *a, int64_t now)
 {
     int w, h;
 
-    term_resized(a->term); /* without a controlling terminal there is no signal for a new size */
+    term_resized(a->term); /* without a controlling terminal no signal reports a new size */
     term_size(a->term, &w, &h);
     struct rect have = grid_rect(a->grid);
     if (have.w != w || have.h != h)
@@ -266,7 +275,7 @@ draw_frame(struct app *a, int64_t now)
     a->clock.stale = a->clock.keyed = false;
     a->clock.drawn_ms = now;
     struct view *front = app_front(a), *screen = app_view(a);
-    if (screen->ops->drawn) /* even if a box is in front of it */
+    if (screen->ops->drawn) /* also if a box is in front of the screen */
         screen->ops->drawn(screen);
     if (front != screen && front->ops->drawn)
         front->ops->drawn(front);
@@ -287,8 +296,8 @@ app_wake(struct app *a, int64_t at_ms)
         a->clock.wake_ms = at_ms;
 }
 
-/* When the next frame may be drawn: after a key at once; after data a moment later, so that the
- * answers to several questions make one frame. */
+/* When the next frame may be drawn: at once after a key; after data a moment later, so that the
+ * answers to several questions are drawn in one frame. */
 static int64_t
 frame_due(const struct app *a)
 {
@@ -301,8 +310,9 @@ frame_due(const struct app *a)
                : a->clock.drawn_ms + APP_FRAME_MS;
 }
 
-/* Ages tick. Without news there is a frame each second. After news the next tick is set a little
- * later than the next news should come, so that a live screen is drawn once a second, not twice. */
+/* Draws a frame each second if there is no new data, because ages grow. After new data the next
+ * tick is set a little later than the next data should come, so that a live screen is drawn once a
+ * second, not twice. */
 static void
 take_ticks(struct app *a, int64_t now)
 {
@@ -411,6 +421,7 @@ app_free(struct app *a)
     line_history_done(&a->typed.times);
     names_done(&a->typed.kinds);
     trail_done(&a->trail);
+    follow_done(&a->follow);
     alerts_done(&a->alerts);
     grid_free(a->grid);
     arena_free(a->frame);

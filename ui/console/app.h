@@ -12,6 +12,7 @@
 #include "ui/console/alert_hook.h"
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
+#include "ui/console/follow.h"
 #include "ui/console/trail.h"
 #include "ui/console/tv.h"
 #include "ui/console/view.h"
@@ -38,14 +39,14 @@ struct message {
     char *number; /* its id in the list of messages */
     int64_t at_ms;
     enum severity severity;
-    const char *word; /* of the severity */
+    const char *word; /* the word for the severity */
     char *text;
 };
 
 struct lookup;
 struct settings;
 
-struct app_boxes { /* the boxes that the console itself opens; ui/box/box.h has them */
+struct app_boxes { /* the boxes that the console itself opens, see ui/box/box.h */
     void (*palette)(struct app *a), (*filter)(struct app *a), (*actions)(struct app *a);
     void (*sort)(struct app *a), (*columns)(struct app *a), (*sql)(struct app *a);
     void (*sources)(struct app *a), (*progress)(struct app *a);
@@ -59,8 +60,8 @@ struct app_boxes { /* the boxes that the console itself opens; ui/box/box.h has 
 struct app_options {
     const struct app_boxes *boxes;
     bool clipboard;  /* y may write OSC 52 */
-    bool production; /* red header, and every action is typed */
-    int64_t tv_ms;   /* how long a page stays on a wall (tv.h); 0 = not on one */
+    bool production; /* red header, and every action is confirmed by typing */
+    int64_t tv_ms;   /* how long a page of --tv stays (tv.h); 0 = no --tv */
     bool closed;     /* the configuration can't be read: all protections are on */
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
@@ -79,17 +80,17 @@ struct messages { /* app.c (app_say): newest last; the oldest fall out */
 };
 
 struct frame_clock {  /* app.c: when the next frame is drawn; times are monotonic */
-    int64_t drawn_ms; /* the last frame */
-    int64_t tick_ms;  /* the next frame that comes by itself */
-    int64_t wake_ms;  /* the frame that a view has asked for (app_wake); 0 = none */
-    int64_t stale_ms; /* since when a frame is due; 0 = none is */
-    int frames;       /* drawn so far */
-    int timer;        /* in the loop, 0 = none */
-    bool ticked;      /* the coming frame is the tick's */
+    int64_t drawn_ms; /* when the last frame was drawn */
+    int64_t tick_ms;  /* when the next frame is due without a cause */
+    int64_t wake_ms;  /* when a view wants a frame (app_wake); 0 = not */
+    int64_t stale_ms; /* since when a frame is due; 0 = no frame is due */
+    int frames;       /* number of frames drawn */
+    int timer;        /* handle of the timer in the loop, 0 = none */
+    bool ticked;      /* the tick causes the coming frame */
     bool stale;       /* something has changed since the last frame (app_stale) */
     bool keyed;       /* a key was part of the change: the frame does not wait */
     bool unsent;      /* the terminal has not taken the whole last frame yet */
-    bool stands;      /* QUEUETOP_NOW is set: nothing on the screen may depend on time */
+    bool stands;      /* QUEUETOP_NOW is set: the screen does not depend on time */
 };
 
 struct leaving { /* app.c (app_quit) */
@@ -107,41 +108,42 @@ struct views { /* app_stack.c */
     int nboxes;
 };
 
-struct source_said {       /* what the user was asked and told of one source */
-    bool password_refused; /* the user closed the password's box */
-    bool asked_trust;      /* whether its owner is trusted */
-    bool warned;           /* what its source has to warn of */
-    int moves;             /* of its server, seen last */
-    int recovery;          /* of its server, seen last: 1 no, 2 yes, 0 unknown */
+struct source_said {       /* what the user was asked and told about one source */
+    bool password_refused; /* the user closed the box that asks for the password */
+    bool asked_trust;      /* the user was asked whether its owner is trusted */
+    bool warned;           /* its warnings were shown */
+    int moves;             /* store_moves() when the user was last told */
+    int recovery;          /* is the server a standby, as last seen: 1 no, 2 yes, 0 unknown */
 };
 
 struct source_watch { /* app_sources.c */
     struct source_said said[SOURCES_MAX];
-    int at;      /* the source that was told that it is on the screen; -1 = none yet */
-    bool all;    /* the others were told that their queues are shown */
-    int told_of; /* how many sources there were when the user was last told */
+    int at;      /* the source that knows that it is on the screen; -1 = none yet */
+    bool all;    /* the other sources know that their queues are shown */
+    int told_of; /* the number of sources when the user was last told */
 };
 
 struct tabs { /* frame.c: where the tabs were drawn, for the mouse; w 0 = not drawn */
     short x[APP_SCREENS], w[APP_SCREENS];
 };
 
-struct typed { /* the box whose line it is: what was typed there, and what can complete it */
+struct typed { /* for boxes with a line: earlier lines, and names for completion */
     struct line_history filters, words; /* ui/box/box_line.c */
     struct line_history times;          /* replay_keys.c */
-    struct names kinds; /* of jobs that passed by: ui/screen/view_jobs.c adds them */
+    struct names kinds; /* kinds of all jobs seen so far, added by ui/screen/view_jobs.c */
 };
 
 struct running {                       /* ui/act/act.c */
     struct action *action;             /* the last one, NULL = none */
     struct canary *canary;             /* a few jobs of a requeue are tried first; NULL = none */
-    int source;                        /* that it was begun for */
-    bool ended;                        /* its outcome was said */
+    int source;                        /* the index of the source that the action was begun for */
+    bool ended;                        /* the user has seen its outcome */
     bool stopping;                     /* the user has asked to stop it */
     bool shown;                        /* its box was opened by itself once */
     int64_t started_ms;                /* monotonic */
-    uint64_t seen;                     /* its generation that the frame shows */
-    struct action *next[RUNNING_MOST]; /* what the same yes was for: begun when it has ended well */
+    uint64_t seen;                     /* generation of the action that the frame shows */
+    struct action *next[RUNNING_MOST]; /* of the same question: each begins when the one before has
+                                          ended well */
     int nnext;
 };
 
@@ -152,17 +154,17 @@ struct form_lookup {       /* ui/act/act_limits.c: a form is opened when its val
 
 struct lent { /* away.c: the terminal is lent to an editor */
     bool away;
-    struct editor *editor; /* that runs then */
+    struct editor *editor; /* the editor that runs */
     editor_fn *then;       /* gets the edited text */
     void *ctx;
 };
 
-struct replayed { /* replay_keys.c: what was said of the recording */
-    bool begun;   /* what there is to say at its start */
-    bool ended;   /* that it had to end */
+struct replayed { /* replay_keys.c: what the user was told so far */
+    bool begun;   /* that the recording begins */
+    bool ended;   /* that the recording had to end early */
 };
 
-/* What views need comes first: they read it, and change none of it. */
+/* The first members are for views. A view may read them and must not change them. */
 struct app {
     struct source *source; /* on the screen (app_switch, in app_stack.c) */
     struct store *store;   /* its answers */
@@ -176,7 +178,7 @@ struct app {
     struct term *term;
     int tty; /* handle of the terminal in the loop */
     struct grid *grid;
-    uint64_t taken; /* generation of the sources that the views have taken (app.c) */
+    uint64_t taken; /* the generation of the sources that the views show (app.c) */
 
     struct messages messages;
     struct frame_clock clock;
@@ -190,6 +192,7 @@ struct app {
     struct lent lent;
     struct replayed replayed;
     struct trail trail;      /* trail.c */
+    struct follow follow;    /* follow.c */
     struct alerts alerts;    /* alerts.c */
     struct alert_hook *hook; /* alert_hook.c; NULL = no program is run */
     struct tv tv;            /* tv.c; only with options.tv_ms */
@@ -205,7 +208,7 @@ void app_key(struct app *a, const struct key *k);
 void app_stale(struct app *a); /* a frame is due */
 void app_quit(struct app *a);  /* leaves the loop at the end of this turn */
 void app_quit_after_action(struct app *a);
-/* The terminal is another program's until it is taken back. */
+/* Lends the terminal to another program, until the terminal is taken back. */
 void app_lend_terminal(struct app *a);
 void app_take_terminal(struct app *a);
 void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) */
@@ -213,18 +216,20 @@ void app_compose(struct app *a); /* composes the frame into a->grid (ui/console/
 
 /* --- where we are ----------------------------------------------------------------------------- */
 struct view *app_view(const struct app *a);  /* the screen in front, never a box */
-struct list *app_list(const struct app *a);  /* that has the keys on it, NULL = none */
-struct view *app_front(const struct app *a); /* the box in front, else the screen */
+struct list *app_list(const struct app *a);  /* the list that gets the keys, NULL = none */
+struct view *app_front(const struct app *a); /* the box in front; if there is none, the screen */
 unsigned app_scope(const struct app *a);
-/* A screen by its name clears the stack; a page or box is put in front. arg is the view's own. */
+/* Opens a view by its name. A screen clears the stack; a page or box is put in front. The meaning
+ * of arg depends on the view. */
 void app_open(struct app *a, const char *name, const char *arg);
-/* A screen's view in front of where we are, so that Esc comes back ("jobs" of a queue). */
+/* Opens a screen's view in front of the present one, so that Esc comes back ("jobs" of a queue). */
 void app_push(struct app *a, const char *name, const char *arg);
-/* A page in front of its screen, wherever we were: Esc goes back there. */
+/* Opens a page in front of its screen, whatever was open before: Esc goes to that screen. */
 void app_open_page(struct app *a, const char *screen, const char *page, const char *arg);
-/* Opens the jobs that a filter finds. If the queue system can't filter so, a message says it. */
+/* Opens the jobs that a filter finds. If the queue system lacks such a filter, a message says so.
+ */
 void app_push_jobs(struct app *a, const char *filter);
-void app_back(struct app *a); /* one view off the stack */
+void app_back(struct app *a); /* takes one view off the stack */
 /* Opens a box in front of all. It is freed by app_close_box, which also closes the boxes in front
  * of it. */
 struct view *app_box(struct app *a, const struct view_ops *ops, const char *arg);
@@ -250,15 +255,16 @@ void app_say_news(struct app *a); /* after an answer: warnings, a promotion, ano
  * frame. */
 const char *app_of_source(const struct app *a, int source);
 
-/* Why this source has no answer to a topic, as a sentence; NULL = it has. In the frame's memory. */
+/* Why this source has no answer to a topic, as a sentence in the frame's memory; NULL = there is an
+ * answer. */
 const char *app_unavailable(const struct app *a, enum topic t);
 bool app_is_foreign(const struct app *a); /* another system's queue, not our own */
-/* False: the text has a term that the queue system can't filter by; *mark is its place, *e names
- * it. */
+/* Whether the queue system can filter by all terms of the text. If not, *mark is the place of the
+ * bad term and *e names it. */
 bool app_takes_filter(const struct app *a, const char *text, struct filter_mark *mark,
                       struct err *e);
-/* Texts of the frame: sources that are lost ("2 unreachable"; false = none), which source is on the
- * screen, and why the user may not see everything (NULL = he does). */
+/* Texts of the frame: the number of lost sources ("2 unreachable"; false = none), the source on the
+ * screen, and the reason why the user may not see everything (NULL = the user sees everything). */
 bool app_say_lost(const struct app *a, struct buf *out);
 void app_say_place(const struct app *a, struct buf *out);
 const char *app_to_know(const struct app *a);
@@ -277,13 +283,14 @@ struct action *app_action_begin(struct app *a, const struct intent *intent); /* 
                                                                                 says why */
 void app_action_run(struct app *a, struct action *act, bool force);          /* takes act over */
 void app_canary_run(struct app *a, struct canary *canary);                   /* takes canary over */
-/* One after the other; takes them over. What is left when one does not end well is not begun. */
+/* Takes ownership of the actions and runs them one after the other. If one does not end well, the
+ * others do not begin. */
 void app_action_run_all(struct app *a, struct action *const *acts, int n);
-void app_action_drop(struct app *a);       /* those that have not begun */
-bool app_action_runs(const struct app *a); /* an action, or a canary that is not over */
+void app_action_drop(struct app *a);       /* number of actions that have not begun */
+bool app_action_runs(const struct app *a); /* true: an action or a canary has not ended */
 void app_action_update(struct app *a);     /* after each turn */
 void app_action_stop(struct app *a);
-void app_action_forget(struct app *a); /* frees it if it has ended: its box is closed */
+void app_action_forget(struct app *a); /* frees the action if it has ended; its box is closed */
 
 void app_mouse(struct app *a, const struct key *k); /* (ui/console/look.c) */
 

@@ -1,6 +1,6 @@
 /*
- * The console and its sources, once a turn: which of them ask their servers, which are new, which
- * need a password; and what the user is told of each.
+ * The console and its sources, once a turn: decides which of them ask their servers, finds new ones
+ * and those that need a password, and tells the user what changed.
  */
 #include <string.h>
 
@@ -27,13 +27,13 @@ const char *
 app_unavailable(const struct app *a, enum topic t)
 {
     static const char *const lacks[TOPIC_COUNT] = {
-        [TOPIC_GROUPS] = "does not tell why jobs failed",
-        [TOPIC_GROUP] = "does not tell more of an error",
-        [TOPIC_NODES] = "does not tell who works on its jobs",
-        [TOPIC_LEASES] = "does not tell the jobs of a node; Enter lists those that run",
+        [TOPIC_GROUPS] = "does not record why jobs failed",
+        [TOPIC_GROUP] = "has no more details of an error",
+        [TOPIC_NODES] = "does not record which worker runs a job",
+        [TOPIC_LEASES] = "does not record the jobs of a node; Enter lists the running jobs",
         [TOPIC_AUDIT] = "keeps no audit: what you did is in Messages (8)",
         [TOPIC_SCHEDULES] = "keeps no schedules in the database; its code may",
-        [TOPIC_RUNS] = "does not tell the runs of a schedule",
+        [TOPIC_RUNS] = "does not record the runs of a schedule",
     };
     const char *usual = store_topic(a->store, t)->unavailable;
 
@@ -58,7 +58,7 @@ is_no_id(const void *ctx, enum param p)
     return p != PARAM_IDS;
 }
 
-/* An id that no job can have is said to be wrong, not looked for. */
+/* Rejects an id that no job can have, instead of looking for it. */
 static bool
 takes_id(const struct adapter *ad, const char *text, struct filter_mark *mark, struct err *e)
 {
@@ -103,8 +103,8 @@ wants_password(const struct app *a, int i)
     return s && !a->watch.said[i].password_refused && db_needs_password(store_db(source_store(s)));
 }
 
-/* Asks for the password of the source on the screen first; for those of the others only while their
- * queues are shown. */
+/* Asks for one password. The source on the screen comes first; other sources are asked about only
+ * while their queues are shown. */
 static void
 ask_password(struct app *a)
 {
@@ -151,8 +151,8 @@ tell_new(struct app *a)
         app_say(a, SAY_INFO, "only %s is recorded", sources_name(a->sources, 0));
 }
 
-/* Says once for each source what this login may not do, that rows may be hidden from it, and which
- * adapters could not be read. */
+/* Reports once for each source which rights this login lacks, that rows may be hidden from it, and
+ * which adapters could not be read. */
 static void
 say_warnings(struct app *a)
 {
@@ -183,8 +183,8 @@ say_turn(struct app *a)
     *was = is ? is : *was;
 }
 
-/* The address leads to another database now. The names may be the same, but the jobs are others:
- * open boxes are closed, so that no question from before is answered here. */
+/* The address leads to another database now. Its names may be the same, but its jobs are others.
+ * Open boxes are closed, so that the user does not answer an old question for the new database. */
 static void
 say_move(struct app *a)
 {

@@ -1,5 +1,5 @@
 /*
- * The stack of views: screens that stay alive, views opened above one of them, boxes in front of
+ * The stack of views: screens that stay in memory, pages opened above a screen, boxes in front of
  * all. Only the topics of the view in front are asked for.
  */
 #include "ui/console/app.h"
@@ -70,8 +70,9 @@ leave_view(struct app *a)
         app_view(a)->ops->hide(app_view(a));
 }
 
-/* Screens of things that wait also show whether anybody works (TOPIC_LIFE); how much waits comes
- * from the queues. What needs attention is counted on all screens, at a pace that costs little. */
+/* Screens that show waiting work also show whether workers and schedulers are alive (TOPIC_LIFE);
+ * how much waits comes from the queues. The alerts are counted on all screens, at a slow pace that
+ * costs little. */
 static void
 want_life(struct app *a, unsigned topics)
 {
@@ -94,10 +95,12 @@ enter_view(struct app *a)
     for (int t = 0; t < TOPIC_COUNT; t++)
         store_want(a->store, (enum topic)t, v->ops->topics & TOPIC_BIT(t));
     want_life(a, v->ops->topics);
+    follow_ask(a);
     if (v->ops->show)
         v->ops->show(v);
     if (v->ops->update)
         v->ops->update(v);
+    follow_hold(a);
     app_stale(a);
 }
 
@@ -109,7 +112,7 @@ drop_stack(struct app *a)
     a->views.depth = 0;
 }
 
-/* The screen alone on the stack. It is not in front yet: it asks nothing. */
+/* Leaves only this screen on the stack. Only enter_view lets it ask. */
 static void
 put_screen(struct app *a, const struct view_ops *ops, const char *arg)
 {
@@ -140,7 +143,7 @@ app_open(struct app *a, const char *name, const char *arg)
 void
 app_open_page(struct app *a, const char *screen, const char *page, const char *arg)
 {
-    char *kept = arg ? xstrdup(arg) : NULL; /* it may be a text of the view that goes */
+    char *kept = arg ? xstrdup(arg) : NULL; /* it may belong to the view that is freed */
 
     put_screen(a, view_named(screen), NULL);
     a->views.stack[a->views.depth] = view_new(a, view_named(page), kept);
@@ -201,6 +204,7 @@ app_switch(struct app *a, int source)
         return false;
     }
     trail_note(a);
+    follow_end(a);
     leave_view(a);
     drop_stack(a);
     for (int t = 0; t < TOPIC_COUNT; t++)

@@ -8,6 +8,7 @@ extern const struct command commands_screens[]; /* ui/console/look.c, like the n
 extern const struct command commands_look[], commands_page[], commands_table[];
 extern const struct command commands_sources[]; /* ui/console/app_sources.c */
 extern const struct command commands_trail[];   /* ui/console/trail.c */
+extern const struct command commands_follow[];  /* ui/console/follow.c */
 extern const struct command commands_replay[];  /* ui/console/replay_keys.c */
 extern const struct command commands_copy[];    /* ui/act/act_copy.c */
 extern const struct command commands_acts[];    /* ui/act/act.c: model/adapter/acts.def */

@@ -1,7 +1,7 @@
 /*
- * Composes one frame: header, tabs with the place, the view, the line above the footer, the footer,
- * boxes. All arithmetic of the screen is in this file; a view gets a rectangle. On a screen too
- * small for a table a sentence says so.
+ * Composes one frame: header, tabs with the path, the view, the line above the footer, the footer,
+ * boxes. This file does all the arithmetic of the screen; a view gets a rectangle. A screen too
+ * small for a table shows a sentence that says so.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "ui/console/replay_keys.h"
 #include "ui/term/fmt.h"
 
-enum { MIN_W = 40, MIN_H = 10 };
+enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, SLOW_AGE_MS = 5000 };
 
 static bool
 app_is_small(const struct app *a)
@@ -43,7 +43,7 @@ app_line(const struct app *a)
 
 /* --- header ---------------------------------------------------------------------------------- */
 
-/* The age of the oldest thing that this screen shows; -1 = nothing was answered yet. */
+/* The age of the oldest data that this screen shows; -1 = no answer has come yet. */
 static int64_t
 data_age(const struct app *a)
 {
@@ -137,7 +137,9 @@ say_state(const struct app *a, struct buf *out)
         buf_printf(out, "STALE %s", fmt_duration(age).s);
     } else {
         buf_printf(out, "%s ", ascii ? "*" : "●");
-        if (store_is_slowed(a->store))
+        if (store_is_slowed(a->store) && age >= SLOW_AGE_MS)
+            buf_printf(out, "slowed %s", fmt_age_short(age).s);
+        else if (store_is_slowed(a->store))
             buf_str(out, "slowed");
         else
             buf_printf(out, "live %gs", (double)sources_interval(a->sources) / 1000);
@@ -152,8 +154,9 @@ say_badges(const struct app *a, struct buf *out)
     if (a->running.canary && a->views.nboxes == 0) {
         struct canary_verdict v = canary_verdict(a->running.canary);
         bool asks = canary_state(a->running.canary) == CANARY_ASKING;
-        buf_printf(out, "[requeue %d of %d%s]  ", v.by_state[TRIED_DONE] + v.by_state[TRIED_FAILED],
-                   canary_wanted(a->running.canary), asks ? ", F8 asks" : "");
+        int ended = v.by_state[TRIED_DONE] + v.by_state[TRIED_FAILED] + v.by_state[TRIED_NOT_KEPT];
+        buf_printf(out, "[requeue %d of %d%s]  ", ended, canary_wanted(a->running.canary),
+                   asks ? ", F8 asks" : "");
     } else if (a->running.action && a->views.nboxes == 0) {
         struct progress p = action_progress(a->running.action);
         const char *verb = act_infos[action_act(a->running.action)].name;
@@ -183,6 +186,7 @@ enum {
     PART_SERVER,
     PART_USER,
     PART_SUPERUSER,
+    PART_FOLLOW,
     PART_ALERTS,
     PART_STATE,
     PART_CLOCK,
@@ -206,6 +210,11 @@ fill_parts(struct app *a, struct frame_part *p, bool *bad)
                    rr ? rr->role : "");
         if (srv->is_superuser == 1 && !app_replays(a))
             buf_printf(&p[PART_SUPERUSER].text, "%s superuser", grid_ascii(a->grid) ? "!" : "▲");
+    }
+    if (a->follow.what != FOLLOW_NOTHING) {
+        buf_str(&p[PART_FOLLOW].text, "F ");
+        text_clean(&p[PART_FOLLOW].text, a->follow.name, strlen(a->follow.name), TEXT_LINE,
+                   FOLLOW_W);
     }
     const struct attention *all = app_attention(a);
     if (all->bad)
@@ -250,7 +259,7 @@ draw_header(struct app *a, struct grid *g, struct rect r)
     drop_parts(p, r.w - 2);
     enum role role = bad || a->options.production ? ROLE_HEADER_PROD : ROLE_HEADER;
     grid_fill(g, r, role);
-    for (int i = PARTS - 1; i >= PART_ALERTS; i--) {
+    for (int i = PARTS - 1; i >= PART_FOLLOW; i--) {
         int w = part_width(&p[i]);
         if (w > 0 && w - 2 < r.w - right)
             grid_str(g, (struct rect){r.x + r.w - right - w + 2, r.y, w - 2, 1},
@@ -259,7 +268,7 @@ draw_header(struct app *a, struct grid *g, struct rect r)
         right += w;
     }
     struct pen pen = pen_start(g, (struct rect){r.x + 1, r.y, r.w - right, 1});
-    for (int i = 0; i < PART_ALERTS; i++) {
+    for (int i = 0; i < PART_FOLLOW; i++) {
         if (p[i].text.len)
             pen_printf(&pen, role, "%s  ", p[i].text.data);
     }
@@ -269,10 +278,10 @@ draw_header(struct app *a, struct grid *g, struct rect r)
 
 /* --- tabs ------------------------------------------------------------------------------------ */
 
-/* Every screen has its tab at any width. If there is too little room, the place behind the tabs is
- * cut first. Then names are left out: first that of the messages, then those of all screens but the
- * one in front. The last name is left out only if the tabs alone are too wide. Widths do not depend
- * on marks. */
+/* Every screen has its tab at any width. If there is too little room, the path behind the tabs is
+ * cut first. Then names are left out: first the name of Messages, then the names of all screens but
+ * the one in front. The last name is left out only if the tabs alone are too wide. Widths do not
+ * depend on marks. */
 enum tab_names { TABS_ALL, TABS_FEWER, TABS_FRONT, TABS_DIGITS, TAB_LEVELS };
 
 static bool
@@ -283,7 +292,7 @@ has_name(const struct view_ops *o, bool on, enum tab_names names)
     return on || names == TABS_ALL || (names == TABS_FEWER && o->screen != 8);
 }
 
-/* " 1 Queues", "[1 Queues]" or " 1", and a cell for its mark. */
+/* The width of a tab: " 1 Queues", "[1 Queues]" or " 1", and a cell for its mark. */
 static int
 tab_width(const struct view_ops *o, bool on, enum tab_names names)
 {
@@ -322,7 +331,7 @@ draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names 
         pen_gap(p, 1);
 }
 
-/* The whole way to this screen. */
+/* Appends the whole path to this screen. */
 static void
 say_crumb(const struct app *a, struct buf *out)
 {
@@ -368,7 +377,7 @@ severity_role(enum severity s)
     return roles[s];
 }
 
-/* What is wrong with the source, or with the last answer to this screen's questions. */
+/* The error of the source, or else of the last answer for this screen; NULL = none. */
 static const struct err *
 trouble_of(const struct app *a)
 {
@@ -427,29 +436,45 @@ draw_line(struct app *a, struct grid *g, struct rect r)
         buf_free(&text);
         return;
     }
+    if (!bad && a->follow.what != FOLLOW_NOTHING && !follow_is_seen(a)) {
+        buf_clear(&text);
+        follow_say(a, &text);
+    }
     if (text.len)
         grid_str(g, r, bad ? ROLE_BAD : ROLE_DIM, text.data);
     buf_free(&text);
 }
 
-enum { FOOT_MAX = 24, FOOT_FIRST = 4, FOOT_STAY = 19 }; /* back; behind it quit */
+enum { FOOT_MAX = 24, FOOT_FIRST = 4, FOOT_STAY = 19 }; /* place of back; quit comes after */
 
-static int
-key_width(const struct command *c)
+/* The word in the footer. For Enter it is the kind of page that Enter opens: "queue", not "open".
+ */
+static const char *
+foot_word(const struct app *a, const struct command *c)
 {
-    return (int)(strlen(command_key(c).s) + strlen(c->name)) + 3;
+    const char *opens = app_view(a)->ops->opens;
+
+    return opens && !strcmp(c->name, "open") ? opens : c->name;
 }
 
-/* True for acts while the screen shows a recording, or a source that this console may only read:
- * nobody can do them. */
+static int
+key_width(const struct app *a, const struct command *c)
+{
+    return (int)(strlen(command_key(c).s) + strlen(foot_word(a, c))) + 3;
+}
+
+/* Whether a command is impossible for all rows of the screen. All acts are, while the screen shows
+ * a recording or a source that this console may only read. */
 static bool
 is_never(const struct app *a, const struct command *c)
 {
-    return c->risk != SAFE && (app_replays(a) || source_is_read_only(a->source)) &&
+    bool looks_only = app_replays(a) || source_is_read_only(a->source);
+
+    return (c->of_screen || c->foot == FOOT_STAY || (c->risk != SAFE && looks_only)) &&
            app_why_not(a, c) != NULL;
 }
 
-/* The act that the screen is about: the first of its acts. */
+/* The main act of the screen: the first of its acts. */
 static int
 first_act(const struct command *const *keys, int n)
 {
@@ -460,7 +485,8 @@ first_act(const struct command *const *keys, int n)
 }
 
 /* Which key is left out next if the footer has not enough room: the one with the highest place.
- * back, quit and the act of the screen stay longest; then back goes, because everybody knows it. */
+ * back, quit and the main act of the screen stay longest. Of these back goes first, because
+ * everybody knows its key. */
 static int
 next_to_go(const struct command *const *keys, int n, int act)
 {
@@ -476,7 +502,8 @@ next_to_go(const struct command *const *keys, int n, int act)
     return back;
 }
 
-/* The commands of this screen, ordered by their place; back only where something is behind. */
+/* The commands of this screen, ordered by their place in the footer; back only if there is a place
+ * to go back to. */
 static int
 pick_keys(const struct app *a, int w, const struct command **out)
 {
@@ -485,14 +512,13 @@ pick_keys(const struct app *a, int w, const struct command **out)
     for (int place = 1; place <= 20; place++)
         for (int i = 0; command_at(i); i++)
             if (command_at(i)->foot == place && (command_at(i)->scope & app_scope(a)) &&
-                n < FOOT_MAX && !is_never(a, command_at(i)) &&
-                (place != FOOT_STAY || !app_why_not(a, command_at(i)))) {
+                n < FOOT_MAX && !is_never(a, command_at(i))) {
                 out[n++] = command_at(i);
-                all += key_width(command_at(i));
+                all += key_width(a, command_at(i));
             }
     int act = first_act(out, n);
     for (int i; all - 2 > w && (i = next_to_go(out, n, act)) >= 0;) {
-        all -= key_width(out[i]);
+        all -= key_width(a, out[i]);
         n--;
         for (int j = i; j < n; j++)
             out[j] = out[j + 1];
@@ -500,8 +526,8 @@ pick_keys(const struct app *a, int w, const struct command **out)
     return n;
 }
 
-/* A command that can't be done with this row keeps its word, in dim and without the key. So no key
- * is offered in vain, and the words stay in place when the cursor moves. */
+/* If a command is impossible for this row, the footer shows its word in dim and without the key. So
+ * the footer offers no useless key, and the words keep their places when the cursor moves. */
 static void
 draw_keys(struct app *a, struct grid *g, struct rect r)
 {
@@ -516,12 +542,12 @@ draw_keys(struct app *a, struct grid *g, struct rect r)
             pen_gap(&p, (int)strlen(key.s));
         else
             pen_put(&p, ROLE_KEY, key.s);
-        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", keys[i]->name);
+        pen_printf(&p, off ? ROLE_OFF : ROLE_KEY_HELP, " %s", foot_word(a, keys[i]));
         pen_gap(&p, 2);
     }
 }
 
-/* A footer that does not fit first loses what is in brackets at the end of a text, then the gaps
+/* If the footer does not fit, the remarks in brackets at the ends of texts go first, then the gaps
  * between the keys. Words are cut last. */
 static void
 fit_footer(struct buf *text, int w)
@@ -594,5 +620,5 @@ app_compose(struct app *a)
     draw_line(a, g, app_line(a));
     for (int i = 0; i < a->views.nboxes; i++)
         a->views.boxes[i]->ops->draw(a->views.boxes[i], g, all);
-    draw_footer(a, g, rect_row(all, all.h - 1)); /* after the boxes, which shade what is behind */
+    draw_footer(a, g, rect_row(all, all.h - 1)); /* after the boxes, because they shade */
 }

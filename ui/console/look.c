@@ -1,7 +1,7 @@
 /*
- * What the looking and moving commands do, by key and by mouse. Each works on the view in front by
- * its ops, so that no command knows a screen. The sentences of the no_* functions are what the user
- * reads when a key can't do anything.
+ * The commands that look and move, by key and by mouse. Each works on the view in front by its ops,
+ * so that no command knows a screen. The no_* functions give the sentence that the user reads if a
+ * key can't do anything.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +16,21 @@ enum { BOX_PALETTE, BOX_FILTER, BOX_HELP, BOX_ACTIONS, BOX_SQL, BOX_SORT, BOX_CO
 
 /* --- going ----------------------------------------------------------------------------------- */
 
-/* From a page about a queue or a node to its jobs, its errors, its nodes; false: that screen is not
- * about such a thing. */
+/* From a page about a queue or a node, a digit opens the jobs, errors or nodes of that queue or
+ * node. False: the other screen can't be limited to it. Groups of errors have no node: the failed
+ * jobs of a node are listed in Jobs. */
 static bool
 keep_subject(struct app *a, int digit)
 {
     struct view *v = app_view(a);
-    bool queue = v->ops->scope == IN_QUEUES;
+    bool queue = v->ops->scope == IN_QUEUES, fails = digit == FAILED_DIGIT && !queue;
 
     if (!v->ops->page ||
-        (digit != JOBS_DIGIT && (!queue || (digit != FAILED_DIGIT && digit != NODES_DIGIT))))
+        (digit != JOBS_DIGIT && digit != FAILED_DIGIT && (!queue || digit != NODES_DIGIT)))
         return false;
     char *name = xstrdup(v->ops->subject(v));
-    char *filter = filter_with("", queue ? "queue" : "node", name);
-    if (digit == JOBS_DIGIT)
+    char *filter = filter_with(fails ? "state:failed" : "", queue ? "queue" : "node", name);
+    if (digit == JOBS_DIGIT || fails)
         app_push_jobs(a, filter);
     else
         app_push(a, view_screen(digit)->name, digit == FAILED_DIGIT ? filter : name);
@@ -42,14 +43,9 @@ static void
 on_screen(struct app *a, int digit)
 {
     const struct view_ops *ops = view_screen(digit);
-    const struct view *v = app_view(a);
-    bool node_fails = v->ops->page && v->ops->scope == IN_NODES && digit == FAILED_DIGIT;
 
-    if (!ops || keep_subject(a, digit))
-        return;
-    app_open(a, ops->name, NULL);
-    if (node_fails)
-        app_say(a, SAY_INFO, "failures of all nodes: m groups them by kind, then by node");
+    if (ops && !keep_subject(a, digit))
+        app_open(a, ops->name, NULL);
 }
 
 static void
@@ -87,15 +83,20 @@ on_back(struct app *a, int arg)
     struct view *v = app_view(a);
 
     (void)arg;
+    if (a->follow.what != FOLLOW_NOTHING) {
+        follow_end(a);
+        return;
+    }
     if (v->ops->back && v->ops->back(v))
         return;
     if (a->trail.at > 0 && !trail_is_below(a))
         trail_back(a);
-    else if (a->views.depth > 1) /* the view below is still there, as it was */
+    else if (a->views.depth > 1) /* the view below is still in memory */
         app_back(a);
 }
 
-/* Marks, a filter, something beside the list: Esc takes it away first. */
+/* Whether Esc has something to clear before it goes back: marks, a filter, or a pane beside the
+ * list. */
 static bool
 has_to_clear(const struct app *a)
 {
@@ -115,7 +116,8 @@ static const char *
 no_back(const struct app *a, int arg)
 {
     (void)arg;
-    return a->trail.at > 0 || a->views.depth > 1 || has_to_clear(a)
+    return a->trail.at > 0 || a->views.depth > 1 || a->follow.what != FOLLOW_NOTHING ||
+                   has_to_clear(a)
                ? NULL
                : "this is the first place: q quits";
 }
@@ -168,7 +170,7 @@ on_freeze(struct app *a, int arg)
 
     (void)arg;
     sources_freeze(a->sources, on);
-    app_say(a, SAY_INFO, on ? "frozen: nothing is asked until z" : "live again");
+    app_say(a, SAY_INFO, on ? "frozen: no refresh until z" : "live again");
 }
 
 static void
@@ -384,17 +386,34 @@ no_marks(const struct app *a, int arg)
     return app_view(a)->ops->unmark ? no_row(a, arg) : "no marks here: they are for tables";
 }
 
+/* Only rows of a screen's own table can be marked, and only if an act can take them. */
+static const char *
+no_mark(const struct app *a, int arg)
+{
+    struct view *v = app_view(a);
+    struct target t = {.kind = TARGET_NONE};
+    const char *why = no_marks(a, arg);
+
+    if (why)
+        return why;
+    if (view_in_pane(v) || (v->ops->focus && v->ops->focus(v) != v->ops->list(v)))
+        return "marks are for the rows of the table: Tab goes there";
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    return t.kind == TARGET_NONE ? "nothing can be done with rows like this" : NULL;
+}
+
 static const char *
 no_mark_all(const struct app *a, int arg)
 {
-    return app_view(a)->ops->mark_all ? no_row(a, arg) : "this table has no marks";
+    return app_view(a)->ops->mark_all ? no_mark(a, arg) : "this table has no marks";
 }
 
 static const char *
 no_sql(const struct app *a, int arg)
 {
     (void)arg;
-    return app_view(a)->ops->sql ? NULL : "no SQL stands behind this screen";
+    return app_view(a)->ops->sql ? NULL : "this screen has no SQL";
 }
 
 static const char *
@@ -415,6 +434,14 @@ no_sort(const struct app *a, int arg)
     return app_view(a)->ops->fixed_order ? "the server gives the order of this table" : NULL;
 }
 
+static const char *
+no_columns(const struct app *a, int arg)
+{
+    (void)arg;
+    return app_list(a) ? NULL
+                       : "the keys are with the alerts, which have no columns: Tab goes back";
+}
+
 /* --- the mouse ------------------------------------------------------------------------------- */
 
 /* The mouse selects and opens, it never acts. In a box only the wheel works: no click answers a
@@ -432,7 +459,7 @@ wheel(struct app *a, bool up)
     }
 }
 
-/* The screen whose tab stands at x, 0 = none. */
+/* The digit of the screen whose tab is at x, 0 = none. */
 static int
 tab_at(const struct app *a, int x)
 {
@@ -507,7 +534,8 @@ const struct command commands_look[] = {
     {.name = "help", .keys = "? F1", .help = "All keys",
      .scope = IN_ALL & ~IN_HELP, .foot = 1, .run = on_box, .arg = BOX_HELP},
     {.name = "filter", .keys = "/", .help = "Filter: words, state: queue: node: kind: error: age> tries>",
-     .scope = IN_ALL & ~IN_JOB, .foot = 2, .run = on_box, .arg = BOX_FILTER, .why_not = no_filter},
+     .scope = IN_ALL & ~IN_JOB, .foot = 2, .run = on_box, .arg = BOX_FILTER, .why_not = no_filter,
+     .of_screen = true},
     {.name = "actions", .keys = "a", .help = "What can be done with this row, and why not",
      .scope = IN_ALL & ~IN_HELP, .foot = 4, .run = on_box, .arg = BOX_ACTIONS},
     {.name = "alert", .keys = "!", .help = "The next of what needs attention: its row on its screen; Esc comes back",
@@ -549,14 +577,14 @@ const struct command commands_look[] = {
     {.name = "open", .keys = "Enter", .help = "Open the row",
      .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
      .foot = 3, .run = on_open, .why_not = no_open, .moves = MOVES_ON},
-    {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; in a table first clears marks, then the filter",
+    {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; first ends F, then clears marks and the filter",
      .scope = IN_ALL, .foot = 19, .run = on_back, .why_not = no_back, .moves = MOVES_ON},
     {0},
 };
 
 const struct command commands_page[] = {
-    {.name = "before", .keys = "[", .help = "Previous job", .scope = IN_JOB, .foot = 5, .run = on_step, .arg = -1},
-    {.name = "after", .keys = "]", .help = "Next job", .scope = IN_JOB, .foot = 6, .run = on_step, .arg = 1},
+    {.name = "previous-job", .keys = "[", .help = "Previous job", .scope = IN_JOB, .foot = 5, .run = on_step, .arg = -1},
+    {.name = "next-job", .keys = "]", .help = "Next job", .scope = IN_JOB, .foot = 6, .run = on_step, .arg = 1},
     {.name = "newer", .keys = "[", .help = "A newer job of the group, in the box below", .scope = IN_FAILED,
      .run = on_step, .arg = -1},
     {.name = "older", .keys = "]", .help = "An older job of the group, in the box below", .scope = IN_FAILED,
@@ -570,7 +598,8 @@ const struct command commands_page[] = {
 
 const struct command commands_table[] = {
     {.name = "sort", .keys = "s", .help = "Sort by a column from a list",
-     .scope = IN_TABLES, .foot = 12, .run = on_box, .arg = BOX_SORT, .why_not = no_sort},
+     .scope = IN_TABLES, .foot = 12, .run = on_box, .arg = BOX_SORT, .why_not = no_sort,
+     .of_screen = true},
     {.name = "sort-left", .keys = "<", .help = "Sort by the column to the left",
      .scope = IN_TABLES, .run = on_sort_step, .arg = -1, .why_not = no_sort},
     {.name = "sort-right", .keys = ">", .help = "Sort by the column to the right",
@@ -578,16 +607,16 @@ const struct command commands_table[] = {
     {.name = "invert", .keys = "I", .help = "Sort the other way round",
      .scope = IN_TABLES, .run = on_sort_invert, .why_not = no_sort},
     {.name = "columns", .keys = "o", .help = "Show and hide columns",
-     .scope = IN_TABLES, .run = on_box, .arg = BOX_COLUMNS},
+     .scope = IN_TABLES, .run = on_box, .arg = BOX_COLUMNS, .why_not = no_columns},
     {.name = "mark", .keys = "Space", .help = "Mark the row",
      .scope = IN_JOBS, .foot = 5, .run = on_mark, .why_not = no_marks},
     {.name = "all", .keys = "*", .help = "Mark all that match, on the server too",
      .scope = IN_JOBS, .foot = 8, .run = on_mark_all, .why_not = no_mark_all},
     {.name = "mark", .keys = "Space", .help = "Mark the row: the next act is for all that are marked",
-     .scope = IN_QUEUES | IN_NODES, .run = on_mark, .why_not = no_marks},
+     .scope = IN_QUEUES | IN_FAILED | IN_NODES, .run = on_mark, .why_not = no_mark},
     {.name = "all", .keys = "*", .help = "Mark all rows of the table",
-     .scope = IN_QUEUES | IN_NODES, .run = on_mark_all, .why_not = no_mark_all},
-    {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS | IN_QUEUES | IN_NODES,
+     .scope = IN_QUEUES | IN_FAILED | IN_NODES, .run = on_mark_all, .why_not = no_mark_all},
+    {.name = "unmark", .keys = "U", .help = "Unmark all", .scope = IN_JOBS | IN_QUEUES | IN_FAILED | IN_NODES,
      .run = on_unmark, .why_not = no_marks},
     {0},
 };

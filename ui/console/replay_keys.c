@@ -1,6 +1,6 @@
 /*
- * The keys of a recording. Each is a row of the command table that calls the player once; a line
- * takes a time.
+ * The keys of a recording. Each key is a row of the command table and calls the player once; a time
+ * is typed as text.
  */
 #include "ui/console/replay_keys.h"
 
@@ -108,7 +108,7 @@ replay_keys_state(const struct app *a, struct buf *out)
     buf_printf(out, "REPLAY %s ", glyph);
     add_speed(&s, out);
     struct fmt when = fmt_date_time(s.now_ms, a->options.utc);
-    if (grid_rect(a->grid).w < NARROW) /* the header's clock has no room there */
+    if (grid_rect(a->grid).w < NARROW) /* the header has no room for its clock */
         buf_printf(out, "  %s", when.s + 5);
     else
         buf_printf(out, "  %.10s", when.s);
@@ -284,7 +284,7 @@ on_replay_jump(struct app *a, int arg)
 
 /* clang-format off */
 const struct command commands_replay[] = {
-    {.name = "play", .keys = "z", .help = "Play, or stand still", .scope = IN_REPLAY, .foot = 1, .run = on_play},
+    {.name = "play", .keys = "z", .help = "Play, or pause", .scope = IN_REPLAY, .foot = 1, .run = on_play},
     {.name = "step", .keys = ".", .help = "One snapshot on",
      .scope = IN_REPLAY, .foot = 1, .run = on_replay_step, .arg = 1},
     {.name = "step-back", .keys = ",", .help = "One snapshot back",

@@ -1,4 +1,5 @@
-/* What the screens of one table share. Any text is a filter here, so setting one never fails. */
+/* What the screens that are one table share. Any text is a valid filter here, so setting one never
+ * fails. */
 #include "ui/console/table_view.h"
 
 #include <stdlib.h>
@@ -40,7 +41,8 @@ table_filter(struct view *v)
     return ((struct table_view *)v)->filter;
 }
 
-/* A term in the filter language of Jobs ("state:failed"): as a plain word no row would match it. */
+/* Whether the word is a term in the filter language of Jobs ("state:failed"): as a plain word it
+ * would match no row. */
 static bool
 is_term(const char *word, size_t len)
 {
@@ -80,7 +82,7 @@ table_set_filter(struct view *v, const char *text, struct filter_mark *mark, str
 
     if (!check_words(text, mark, e))
         return false;
-    char *kept = xstrdup(text); /* text may be the filter itself */
+    char *kept = xstrdup(text); /* text may be the present filter itself */
     free(t->filter);
     t->filter = kept;
     list_set_filter(t->list, t->keep, v);
@@ -145,16 +147,18 @@ table_target(struct view *v, const char *noun, struct target *t)
 }
 
 bool
-table_say_marked(struct view *v, struct buf *out)
+say_marked(struct view *v, const struct list *l, struct buf *out)
 {
     const char *gap = ":";
+    int n;
 
-    if (table_marks(v) == 0)
+    list_marks(l, &n);
+    if (n == 0)
         return false;
-    buf_printf(out, "%d marked", table_marks(v));
+    buf_printf(out, "%d marked", n);
     for (int i = 0; command_at(i); i++) {
         const struct command *c = command_at(i);
-        bool of_rows = c->act && (c->act->target || !c->act->once); /* not: push a job */
+        bool of_rows = c->act && !c->by_filter && (c->act->target || !c->act->once); /* not push */
         if (!(c->scope & v->ops->scope) || !of_rows || app_why_not(v->app, c))
             continue;
         buf_printf(out, "%s %s %s", gap, command_key(c).s, c->name);
@@ -162,6 +166,12 @@ table_say_marked(struct view *v, struct buf *out)
     }
     buf_str(out, " · Esc clears the marks");
     return true;
+}
+
+bool
+table_say_marked(struct view *v, struct buf *out)
+{
+    return say_marked(v, table_list(v), out);
 }
 
 bool

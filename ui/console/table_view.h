@@ -1,4 +1,4 @@
-/* What the screens share whose rows are all in memory: one list, and the small filter of
+/* What is common to the screens whose rows are all in memory: one list, and the small filter of
  * ui/term/words.h over it. The struct of such a screen begins with a struct table_view, and its ops
  * name these functions. */
 #ifndef UI_CONSOLE_TABLE_VIEW_H
@@ -13,7 +13,7 @@ struct table_view {
     bool (*keep)(void *ctx, const void *row);
     struct list *other; /* the view's own list below the table; NULL = there is none */
     int other_from;     /* the least height of the screen's body that has room for it */
-    bool on_other;      /* Tab has given it the keys */
+    bool on_other;      /* Tab has moved the focus to `other` */
 };
 
 /* keep(view, row): whether the filter leaves the row. */
@@ -24,19 +24,23 @@ void table_done(struct view *v);
 struct list *table_list(struct view *v);
 const char *table_filter(struct view *v);
 bool table_set_filter(struct view *v, const char *text, struct filter_mark *mark, struct err *e);
-bool table_back(struct view *v); /* Esc: back to the table, then takes the filter away */
-/* Marks: of rows that the table shows. */
+bool table_back(struct view *v); /* Esc: focus on the table; then clears the filter */
+/* Marks count only on rows that the table shows. */
 void table_mark_all(struct view *v);
 void table_unmark(struct view *v);
-/* The marked rows, or the selected one, of a thing that is called so: "3 queues". False: no row. */
+/* Fills t with the marked rows, or else the selected row, and their noun: "3 queues". False: there
+ * is no row. */
 bool table_target(struct view *v, const char *noun, struct target *t);
-/* "2 marked: p pause ·": with what can be done with them; false = none is marked. */
+/* "2 marked: p pause ·": appends the number of marks and the possible acts; false = none is marked.
+ */
 bool table_say_marked(struct view *v, struct buf *out);
-/* Tab, and the list that has the keys. */
+bool say_marked(struct view *v, const struct list *l,
+                struct buf *out); /* the same for a list of another screen */
+/* Tab: moves the focus; and the list with the focus. */
 void table_pane(struct view *v, int step);
 bool table_has_other(struct view *v); /* there is room for the list below */
 struct list *table_focus(struct view *v);
-/* The name of its screen; in front also its filter. */
+/* Appends the screen's name; if the screen is in front, also its filter. */
 void table_crumb(struct view *v, const char *name, struct buf *out);
 const char *table_copy(struct view *v); /* the selected row's id */
 

@@ -31,7 +31,7 @@ trail_done(struct trail *t)
         place_done(&t->places[--t->n]);
 }
 
-/* A list's filter, or what a page is about. */
+/* The argument of a view: the filter of its list, or its subject. */
 static const char *
 arg_of(struct view *v)
 {
@@ -134,7 +134,7 @@ put_back(struct view *v, const char *arg, const char *id)
     struct filter_mark mark;
 
     if (arg && v->ops->set_filter && strcmp(arg, v->ops->filter(v)) != 0)
-        v->ops->set_filter(v, arg, &mark, &e); /* it was valid when it was set */
+        v->ops->set_filter(v, arg, &mark, &e); /* can't fail: it was valid before */
     if (*id && v->ops->list)
         list_select(v->ops->list(v), id);
 }
@@ -173,6 +173,7 @@ on_trail(struct app *a, int step)
     take_here(a);
     t->at += step;
     place_show(&t->places[t->at], a);
+    follow_hold(a);
     t->walking = false;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A page stays for 20 refreshes, a page with trouble for 40. The verdict counts what the alerts
- * count. If there is no data yet, or only old data, the verdict says that instead.
+ * A page stays for 20 refreshes, a page with trouble for 40. The verdict at the top counts the
+ * alerts. If there is no data yet, or only old data, the verdict says that instead.
  */
 #include "ui/console/tv.h"
 
@@ -32,7 +32,7 @@ stays_ms(struct app *a, int page)
     return trouble ? 2 * a->options.tv_ms : a->options.tv_ms;
 }
 
-/* Another queue system may lack what a screen shows. */
+/* Whether the queue system has something that the page shows. */
 static bool
 is_there(const struct app *a, int page)
 {
@@ -58,7 +58,7 @@ tv_turn(struct app *a)
         tv->page = next;
         app_open(a, view_screen(pages[next])->name, NULL);
         tv->turn_ms = 0;
-        store_want(a->store, TOPIC_QUEUES, true); /* of the figures */
+        store_want(a->store, TOPIC_QUEUES, true); /* the figures need it */
         store_want(a->store, TOPIC_TIMES, true);
     }
     if (!tv->turn_ms)
@@ -74,7 +74,7 @@ tv_key(struct app *a, const struct key *k)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* Rows of three bits, the left one first. */
+/* Each row of a digit is three bits, the left pixel first. */
 static const struct {
     char c;
     unsigned char row[DIGIT_H];
@@ -188,7 +188,7 @@ say_trouble(const struct app *a, const struct attention *all)
 {
     int n = all->bad + all->warn;
     const char *want =
-        n == 1 ? "1 thing wants you" : arena_printf(a->frame, "%d things want you", n);
+        n == 1 ? "1 thing needs attention" : arena_printf(a->frame, "%d things need attention", n);
 
     if (all->bad == 0)
         return arena_printf(a->frame, "▲ %s", want);
@@ -218,7 +218,7 @@ draw_verdict(struct app *a, struct rect r)
 
 /* --- frame ------------------------------------------------------------------------------------ */
 
-/* One alert after the other, where the screen in front shows them not all. */
+/* Draws one alert at a time, because the screen in front does not show all of them. */
 static void
 draw_alert(struct app *a, struct rect r)
 {
@@ -249,7 +249,7 @@ draw_foot(struct app *a, struct rect r)
         pen_printf(&p, ROLE_DIM, ", next in %llds", (long long)left);
 }
 
-/* Nobody moves a cursor here: no row is the selected one. */
+/* Removes the look of the selected row, because nobody moves a cursor here. */
 static void
 unselect(struct grid *g)
 {

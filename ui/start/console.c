@@ -1,6 +1,6 @@
 /*
  * `queuetop` without a verb: opens the terminal and the source, and runs the loop until the user
- * leaves. The first frame is drawn before anything is known of the server.
+ * leaves. The first frame is drawn before any answer of the server has come.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static const struct cli_option options[] = {
     {"tv", 0, NULL, CLI_FLAG, O(tv), "for a wall: the screens take turns below a verdict, read-only; q quits", 0, 0},
     {"record", 0, "FILE", CLI_TEXT, O(record), "keep every snapshot in FILE (mode 0600; --replay shows it again)", 0, 0},
     {"replay", 0, "FILE", CLI_TEXT, O(replay), "show a recording: the same screens, read-only", 0, 0},
-    {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: stand at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
+    {"at", 0, "WHEN", CLI_TEXT, O(at), "with --replay: start at this time, 03:10 or 2026-11-21 03:10:05", 0, 0},
     {"demo", 0, NULL, CLI_FLAG, O(demo), "a private server with a live load; SECONDS ends it", 0, 0},
     {"help-keys", 0, NULL, CLI_FLAG, O(help_keys), "print all keys and commands", 0, 0},
     {0},
@@ -54,7 +54,7 @@ static const struct cli_option options[] = {
 static const char *const themes[] = {"dark", "light", "contrast", "16", "8", "mono", NULL};
 static const char *const whens[] = {"auto", "always", "never", NULL};
 
-/* what may stand in the configuration file */
+/* the keys of the configuration file */
 static const struct setting file_keys[] = {
     {"interval", SET_TIME, O(interval_ms), NULL},
     {"color", SET_TEXT, O(color), whens},
@@ -72,7 +72,8 @@ static const struct setting file_keys[] = {
 };
 /* clang-format on */
 
-/* The names under which sections of the file speak of these databases: their services or names. */
+/* The names by which sections of the file can mean these databases: their services or database
+ * names. */
 static void
 names_of(const struct cli *c, const char **names)
 {
@@ -98,7 +99,7 @@ names_of(const struct cli *c, const char **names)
     names[n] = NULL;
 }
 
-/* The file's settings, and over them what the command line says. */
+/* Applies the file's settings, then those of the command line. */
 static void
 settle_options(const struct cli *c, struct settings *s, const struct console_options *said,
                struct console_options *out)
@@ -147,10 +148,10 @@ print_keys(const struct cli *c)
     command_markdown(&b);
     fwrite(b.data, 1, b.len, stdout);
     buf_free(&b);
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
-/* The loop, until the user or a signal ends it. */
+/* Runs the loop until the user or a signal ends it. */
 static int
 run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_options *o,
         struct settings *kept)

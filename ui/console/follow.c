@@ -1,0 +1,261 @@
+/*
+ * Follows a queue, a job or a group. A table keeps its cursor on a row by the id of the row; this
+ * file brings the cursor back to the row after another screen, a filter or a page was in front. The
+ * state of the followed thing comes from the store; if the screen in front does not ask for the
+ * data, this file asks.
+ */
+#include "ui/console/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/console/app.h"
+#include "ui/console/commands.h"
+#include "ui/term/fmt.h"
+
+void
+follow_done(struct follow *f)
+{
+    free(f->id);
+    free(f->queue);
+    free(f->error);
+    free(f->name);
+    *f = (struct follow){0};
+}
+
+void
+follow_end(struct app *a)
+{
+    if (a->follow.what == FOLLOW_NOTHING)
+        return;
+    app_say(a, SAY_INFO, "%s is no longer followed", a->follow.name);
+    follow_done(&a->follow);
+}
+
+/* --- the row ---------------------------------------------------------------------------------- */
+
+/* The table of the screen in front if its rows are of the followed kind; else NULL. */
+static struct list *
+table_of(const struct app *a)
+{
+    static const unsigned scopes[] = {
+        [FOLLOW_QUEUE] = IN_QUEUES, [FOLLOW_JOB] = IN_JOBS, [FOLLOW_GROUP] = IN_FAILED};
+    struct view *v = app_view(a);
+
+    if (a->follow.what == FOLLOW_NOTHING || v->ops->scope != scopes[a->follow.what] ||
+        !v->ops->list || view_in_pane(v))
+        return NULL;
+    return v->ops->list(v);
+}
+
+static bool
+is_selected(const struct app *a, const struct list *l)
+{
+    return l && !strcmp(list_selected_id(l), a->follow.id);
+}
+
+void
+follow_hold(struct app *a)
+{
+    struct list *l = table_of(a);
+
+    a->follow.held = l && list_select(l, a->follow.id) ? app_view(a) : NULL;
+}
+
+void
+follow_key(struct app *a)
+{
+    struct list *l = table_of(a);
+    struct view *held = a->follow.held;
+
+    if (!l || is_selected(a, l)) {
+        a->follow.held = l ? app_view(a) : NULL;
+        return;
+    }
+    char *other = xstrdup(list_selected_id(l));
+    follow_hold(a);
+    if (held == app_view(a) && a->follow.held) { /* the user has selected another row */
+        list_select(l, other);
+        follow_end(a);
+    }
+    free(other);
+}
+
+bool
+follow_is_seen(const struct app *a)
+{
+    struct view *v = app_view(a);
+
+    if (v->ops->page && v->ops->subject && v->ops->scope == IN_QUEUES)
+        return a->follow.what == FOLLOW_QUEUE && !strcmp(v->ops->subject(v), a->follow.id);
+    if (v->ops->scope == IN_JOB)
+        return a->follow.what == FOLLOW_JOB && v->ops->copy &&
+               !strcmp(v->ops->copy(v), a->follow.id);
+    return is_selected(a, table_of(a));
+}
+
+/* --- how it is -------------------------------------------------------------------------------- */
+
+void
+follow_ask(struct app *a)
+{
+    const struct follow *f = &a->follow;
+    unsigned topics = app_view(a)->ops->topics;
+
+    if (f->what == FOLLOW_QUEUE)
+        store_want(a->store, TOPIC_QUEUES, true);
+    if (f->what == FOLLOW_JOB && !(topics & TOPIC_BIT(TOPIC_JOB))) {
+        store_want(a->store, TOPIC_JOB, true);
+        store_ask_job(a->store, f->id);
+    }
+    if (f->what == FOLLOW_GROUP && !(topics & TOPIC_BIT(TOPIC_GROUPS))) {
+        store_want(a->store, TOPIC_GROUPS, true);
+        store_ask_groups(a->store, f->queue, NULL);
+    }
+}
+
+static void
+say_queue(const struct app *a, struct buf *out)
+{
+    const struct queue_row *q = store_queue(a->store, a->follow.id);
+
+    if (!q) {
+        buf_str(out, store_topic(a->store, TOPIC_QUEUES)->has_data
+                         ? "there is no such queue any more"
+                         : "asking ...");
+        return;
+    }
+    buf_printf(out, "%s%s ready", q->paused == 1 ? "paused, " : "",
+               fmt_about(q->ready, q->approx).s);
+    if (q->ready > 0 && q->oldest_ms != FIELD_NULL)
+        buf_printf(out, ", the oldest for %s", fmt_age(a->now_ms - q->oldest_ms).s);
+    buf_printf(out, ", %s running, %s failed", fmt_count(q->running).s,
+               fmt_about(q->failed, q->approx).s);
+}
+
+static void
+say_job(const struct app *a, struct buf *out)
+{
+    const struct job_detail *d = store_job(a->store);
+    const struct topic_info *t = store_topic(a->store, TOPIC_JOB);
+
+    if (!d || strcmp(d->job.id, a->follow.id) != 0) {
+        buf_str(out, !d && t->wanted && t->has_data ? "there is no such job any more"
+                                                    : "not among these rows");
+        return;
+    }
+    const struct job_row *j = &d->job;
+    bool runs = !strcmp(j->state, "running");
+    int64_t since = runs && j->started_ms != FIELD_NULL ? j->started_ms : j->changed_ms;
+    buf_printf(out, "%s, %s", j->queue, j->state);
+    if (since != FIELD_NULL)
+        buf_printf(out, " for %s", fmt_age(a->now_ms - since).s);
+    if (runs && *j->node)
+        buf_printf(out, " on %s", j->node);
+    if (j->max_tries > 0)
+        buf_printf(out, ", %d of %d tries have ended", j->tries, j->max_tries);
+}
+
+static void
+say_group(const struct app *a, struct buf *out)
+{
+    bool mine = !(app_view(a)->ops->topics & TOPIC_BIT(TOPIC_GROUPS));
+    int n;
+    const struct group_row *g = store_groups(a->store, &n);
+
+    for (int i = 0; i < n; i++) {
+        if (strcmp(g[i].queue, a->follow.queue) != 0 ||
+            strcmp(g[i].error_key, a->follow.error) != 0)
+            continue;
+        buf_printf(out, "%s%s", fmt_plural(g[i].n, "failed job").s,
+                   g[i].capped == 1 ? " or more" : "");
+        if (g[i].last_ms != FIELD_NULL)
+            buf_printf(out, ", the last %s ago", fmt_age(a->now_ms - g[i].last_ms).s);
+        return;
+    }
+    buf_str(out, !store_topic(a->store, TOPIC_GROUPS)->has_data ? "asking ..."
+                 : mine                                         ? "no failed job any more"
+                                                                : "not among these rows");
+}
+
+void
+follow_say(const struct app *a, struct buf *out)
+{
+    buf_printf(out, "F %s: ", a->follow.name);
+    switch (a->follow.what) {
+    case FOLLOW_QUEUE:
+        say_queue(a, out);
+        break;
+    case FOLLOW_JOB:
+        say_job(a, out);
+        break;
+    case FOLLOW_GROUP:
+        say_group(a, out);
+        break;
+    case FOLLOW_NOTHING:
+        break;
+    }
+}
+
+/* --- its key ---------------------------------------------------------------------------------- */
+
+static struct target
+target_of(const struct app *a)
+{
+    struct view *v = app_view(a);
+    struct target t = {.kind = TARGET_NONE};
+
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    return t;
+}
+
+static const char *
+no_follow(const struct app *a, int arg)
+{
+    struct target t = target_of(a);
+
+    (void)arg;
+    if (a->follow.what != FOLLOW_NOTHING)
+        return NULL;
+    if (t.nnames > 1 || t.nids > 1 || t.all || t.ngroups > 1)
+        return "several are marked: U unmarks them";
+    if (t.kind != TARGET_QUEUE && t.kind != TARGET_JOBS && t.kind != TARGET_GROUP)
+        return "a queue, a job or an error can be followed: select one";
+    return NULL;
+}
+
+static void
+on_follow(struct app *a, int arg)
+{
+    struct follow *f = &a->follow;
+    struct target t = target_of(a);
+
+    (void)arg;
+    if (f->what != FOLLOW_NOTHING) {
+        follow_end(a);
+        return;
+    }
+    f->what = t.kind == TARGET_QUEUE  ? FOLLOW_QUEUE
+              : t.kind == TARGET_JOBS ? FOLLOW_JOB
+                                      : FOLLOW_GROUP;
+    f->id = f->what == FOLLOW_JOB     ? xstrdup(t.ids[0])
+            : f->what == FOLLOW_GROUP ? xasprintf("%s\n%s", t.queue, t.error)
+                                      : xstrdup(t.name);
+    f->name = f->what == FOLLOW_JOB ? xasprintf("job %s", fmt_id_tail(f->id).s) : xstrdup(t.name);
+    if (f->what == FOLLOW_GROUP) {
+        f->queue = xstrdup(t.queue);
+        f->error = xstrdup(t.error);
+    }
+    follow_ask(a);
+    follow_hold(a);
+    app_say(a, SAY_INFO, "%s is followed on all screens; F or Esc ends it", f->name);
+}
+
+/* clang-format off */
+const struct command commands_follow[] = {
+    {.name = "follow", .keys = "F", .help = "Follow this queue, job or error: the cursor stays on it, screens say how it is",
+     .scope = IN_ALL & ~IN_HELP, .run = on_follow, .why_not = no_follow},
+    {0},
+};
+/* clang-format on */

@@ -1,0 +1,34 @@
+/* F follows one queue, job or group of failed jobs: the cursor stays on its row, however the table
+ * is sorted or moved, and every screen shows its state. If the user selects another row, the
+ * following ends. */
+#ifndef UI_CONSOLE_FOLLOW_H
+#define UI_CONSOLE_FOLLOW_H
+
+#include <stdbool.h>
+
+#include "model/base/mem.h"
+
+struct app;
+struct view;
+
+enum followed { FOLLOW_NOTHING, FOLLOW_QUEUE, FOLLOW_JOB, FOLLOW_GROUP };
+
+struct follow { /* follow.c */
+    enum followed what;
+    char *id;            /* the id of its row */
+    char *queue, *error; /* only for a group */
+    char *name;          /* its name on the screen */
+    struct view *held;   /* the screen whose cursor is on its row; NULL = none */
+};
+
+void follow_done(struct follow *f);
+void follow_end(struct app *a);  /* and says so; does nothing if nothing is followed */
+void follow_ask(struct app *a);  /* a screen comes to the front: asks for the data */
+void follow_hold(struct app *a); /* after new data: moves the cursor to the row if the row exists */
+void follow_key(struct app *a);  /* after a key: ends the following if another row was selected */
+/* True if the screen shows the followed thing: the cursor is on its row, or the page is about it.
+ */
+bool follow_is_seen(const struct app *a);
+void follow_say(const struct app *a, struct buf *out); /* its state, as a sentence */
+
+#endif
