@@ -1,7 +1,7 @@
 /*
- * From argv to a verb: one getopt_long loop whose tables change when the verb's name comes by, so
- * that `queuetop -d db push --kind k q` and `queuetop push q -d db` are the same. Nothing here
- * knows a particular verb. Messages go through model/text, because they may hold words of the
+ * From argv to a verb: one getopt_long loop. Its tables change when the name of the verb is found,
+ * so that `queuetop -d db push --kind k q` and `queuetop push q -d db` are the same. Nothing here
+ * knows a particular verb. Messages go through model/text, because they may contain text from the
  * server.
  */
 #include "ui/cli/cli.h"
@@ -41,7 +41,7 @@ struct parse {
     struct option_table table;
     struct cli_common *common;
     void *options;              /* the verb's struct */
-    const char *console_option; /* an option of the console that was given */
+    const char *console_option; /* an option of the console that was used */
     struct err *e;
 };
 
@@ -68,7 +68,8 @@ table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
     t->longs[t->n] = (struct option){0};
 }
 
-/* "-" returns words in their order; ":" tells a missing value from an unknown option. */
+/* Fills the tables. "-" makes getopt return words in their order; ":" distinguishes a missing value
+ * from an unknown option. */
 static void
 table_make(struct option_table *t, const struct cli_verb *verb)
 {
@@ -184,6 +185,21 @@ set_option(struct parse *p, int at, const char *text)
     return true;
 }
 
+/* The option for which `name` is another name in the verb's table: max_running or max-running is
+ * --limit. */
+static const char *
+also_called(const struct cli_verb *v, const char *name)
+{
+    for (int i = 0; v && v->also && v->also[i][0]; i++) {
+        const char *a = v->also[i][0], *b = name;
+        for (; *a && (*a == *b || (*a == '_' && *b == '-')); b++)
+            a++;
+        if (!*a && !*b)
+            return v->also[i][1];
+    }
+    return NULL;
+}
+
 static bool
 unknown_option(const struct parse *p, const char *word)
 {
@@ -193,7 +209,9 @@ unknown_option(const struct parse *p, const char *word)
     for (int i = 0; i < p->table.n; i++)
         names[i] = p->table.row[i]->name;
     names[p->table.n] = NULL;
-    const char *meant = alias_closest(name, names);
+    const char *meant = also_called(p->c->verb, name);
+    if (!meant)
+        meant = alias_closest(name, names);
     if (meant)
         return fail(p->e, ERR_USAGE, "unknown option --%s, did you mean --%s?", name, meant);
     return fail(p->e, ERR_USAGE, "unknown option --%s", name);
@@ -238,7 +256,7 @@ add_word(struct cli *c, char *word)
     c->words[c->nwords] = NULL;
 }
 
-/* The word is neither a verb nor a database: the message says how to write each. */
+/* Rejects a word that is neither a verb nor a database. The message says how to write each. */
 static bool
 no_such_verb(const char *word, struct err *e)
 {
@@ -254,7 +272,7 @@ no_such_verb(const char *word, struct err *e)
     return fail(e, ERR_USAGE, "there is no verb '%s' (a database is named by -d)", word);
 }
 
-/* A word before `--`: a CONNINFO, the verb, or a word of the verb. */
+/* Handles a word before `--`: a CONNINFO, the verb, or a word of the verb. */
 static bool
 take_word(struct parse *p, char *word)
 {
@@ -306,7 +324,8 @@ is_time(const char *word)
     return word && duration_parse(word, &ms, &e);
 }
 
-/* The value of an option. Of one that need not have a value, the next word is, if it fits. */
+/* The value of an option. If the value is optional, the next word is the value if it has the right
+ * form. */
 static const char *
 option_value(const struct parse *p, int at, int argc, char **argv)
 {
@@ -325,7 +344,7 @@ static bool
 parse_all(struct parse *p, int argc, char **argv)
 {
     opterr = 0;
-    optind = 0; /* glibc: start anew, read the mode from the letters */
+    optind = 0; /* glibc: begin again, and read the mode from the letters */
     for (;;) {
         int code = getopt_long(argc, argv, p->table.shorts, p->table.longs, NULL);
         if (code == -1)
@@ -345,8 +364,8 @@ parse_all(struct parse *p, int argc, char **argv)
     return true;
 }
 
-/* Rejects -d beside a connection string that names another database: neither may be ignored in
- * silence. */
+/* Rejects -d together with a connection string that names another database, because neither may be
+ * ignored silently. */
 static bool
 check_one_name(const char *conninfo, const struct cli_list *names, struct err *e)
 {
@@ -363,7 +382,7 @@ check_one_name(const char *conninfo, const struct cli_list *names, struct err *e
     return ok;
 }
 
-/* Only some verbs take several databases. */
+/* Rejects several databases for a verb that takes only one. */
 static bool
 check_places(const struct cli *c, struct err *e)
 {

@@ -1,7 +1,7 @@
 /*
- * From a verb's intent to the last line: preview, question, batches, outcome. Guards and sentences
- * come from model/action, as in the console. Without --yes the verb asks a person at a terminal;
- * without a terminal it does nothing.
+ * From a verb's intent to the last line: preview, question, batches, outcome. model/action provides
+ * the guards and the sentences, as for the console. Without --yes the verb asks the user at a
+ * terminal; if there is no terminal, the verb does nothing.
  */
 #include "ui/cli/cli_act.h"
 
@@ -29,10 +29,10 @@ struct act_run {
     struct cli *cli;
     const struct act_words *words;
     struct cli_queue queue;
-    struct action *action; /* NULL: none but those of the canary */
-    struct canary *canary; /* --canary, until the end; else NULL */
+    struct action *action; /* NULL: only the canary's actions */
+    struct canary *canary; /* for --canary, until its end; else NULL */
     struct cli_table out;  /* used only to print a line */
-    int shown;             /* width of the progress line on standard error */
+    int shown;             /* width of the progress line that is shown */
 };
 
 /* --- talking ---------------------------------------------------------------------------------- */
@@ -53,7 +53,8 @@ tell(const char *label, const char *text)
     buf_free(&b);
 }
 
-/* Facts that a system does not know of its nodes are left out. */
+/* Prints the evidence that a node is alive. A fact that the queue system does not know is left out.
+ */
 static void
 tell_evidence(const struct act_run *r)
 {
@@ -114,8 +115,8 @@ canary_size(const struct act_run *r)
     return r->words->canary ? r->words->canary : CANARY_JOBS;
 }
 
-/* The question: y for an act that is small and harmless, else the count or the name must be
- * typed. */
+/* Asks the user. For a small and harmless act the answer is y, otherwise the user must type the
+ * count or the name. */
 static bool
 asked_and_agreed(const struct action *a, bool typed)
 {
@@ -148,7 +149,7 @@ show_progress(struct act_run *r, bool preview)
     fflush(stderr);
 }
 
-/* Clears the line with blanks: not every terminal can clear a line. */
+/* Overwrites the progress line with blanks, because not every terminal can clear a line. */
 static void
 clear_progress(struct act_run *r)
 {
@@ -193,11 +194,9 @@ add_text(struct buf *b, const char *name, const char *text)
 static void
 add_tried_job(struct buf *b, const struct tried_job *j)
 {
-    static const char *const states[TRIED_STATES] = {[TRIED_WAITS] = "waiting",
-                                                     [TRIED_RUNS] = "running",
-                                                     [TRIED_DONE] = "done",
-                                                     [TRIED_FAILED] = "failed",
-                                                     [TRIED_GONE] = "gone"};
+    static const char *const states[TRIED_STATES] = {
+        [TRIED_WAITS] = "waiting", [TRIED_RUNS] = "running", [TRIED_DONE] = "done",
+        [TRIED_FAILED] = "failed", [TRIED_GONE] = "gone",    [TRIED_NOT_KEPT] = "not kept"};
 
     buf_str(b, "{\"id\": ");
     json_string(b, j->id, strlen(j->id));
@@ -211,7 +210,7 @@ add_tried_job(struct buf *b, const struct tried_job *j)
     buf_str(b, "}");
 }
 
-/* The few that were tried first, an object of its own. */
+/* Adds the canary's few jobs as an object of their own. */
 static void
 add_canary(const struct act_run *r, struct buf *b)
 {
@@ -223,9 +222,10 @@ add_canary(const struct act_run *r, struct buf *b)
 
     buf_printf(b,
                ", \"canary\": {\"tried\": %d, \"done\": %d, \"failed\": %d, \"waiting\": %d, "
-               "\"gone\": %d",
+               "\"gone\": %d, \"not_kept\": %d",
                n, v.by_state[TRIED_DONE], v.by_state[TRIED_FAILED],
-               v.by_state[TRIED_WAITS] + v.by_state[TRIED_RUNS], v.by_state[TRIED_GONE]);
+               v.by_state[TRIED_WAITS] + v.by_state[TRIED_RUNS], v.by_state[TRIED_GONE],
+               v.by_state[TRIED_NOT_KEPT]);
     add_text(b, "action", few && n > 0 ? action_id(few) : NULL);
     if (n > 0)
         canary_say(&v, canary_waited_ms(r->canary), &words);
@@ -239,13 +239,13 @@ add_canary(const struct act_run *r, struct buf *b)
     buf_free(&words);
 }
 
-/* The act of the rest, if there was one; else that of all. */
+/* Adds the action for the rest; if there was no canary, the action for all jobs. */
 static void
 add_act(const struct act_run *r, struct buf *b, int code)
 {
     struct progress p = action_progress(r->action);
     bool preview = action_state(r->action) == ACTION_READY;
-    bool known = !preview && action_audited(r->action); /* the audit has it under this id */
+    bool known = !preview && action_audited(r->action); /* the audit knows the action by this id */
 
     buf_printf(b, ", \"action\": %s%s%s, \"dry_run\": %s, \"exit\": %d", known ? "\"" : "null",
                known ? action_id(r->action) : "", known ? "\"" : "", preview ? "true" : "false",
@@ -281,7 +281,7 @@ print_json(const struct act_run *r, int code)
     buf_free(&b);
 }
 
-/* On standard error: where the action is recorded and, if undo can, how it is taken back. */
+/* Prints on standard error where the action is recorded and, if it can be undone, how. */
 static void
 tell_record(const struct action *a)
 {
@@ -296,7 +296,7 @@ tell_record(const struct action *a)
         fprintf(stderr, "action %s\n", id);
 }
 
-/* The last line: on standard output if all went well, else on standard error. */
+/* Prints the last line: on standard output if all went well, else on standard error. */
 static int
 finish(const struct act_run *r, int code)
 {
@@ -349,7 +349,7 @@ stop_asked(void *ctx, int signo)
         canary_stop(r->canary);
 }
 
-/* By default only expired leases are released. If there is none, says what the node holds and how
+/* By default only expired leases are released. If there are none, says what the node holds and how
  * to release it. */
 static void
 tell_held(const struct act_run *r)
@@ -364,7 +364,7 @@ tell_held(const struct act_run *r)
             is_dead ? "" : " --force");
 }
 
-/* What to do with a preview: an exit code, or -1 = go on. */
+/* Judges a preview: returns an exit code, or -1 = continue. */
 static int
 decide(struct act_run *r)
 {
@@ -383,7 +383,7 @@ decide(struct act_run *r)
     }
     if (action_looks_alive(r->action) && !w->force) {
         tell_evidence(r);
-        cli_say(r->cli, "the node looks alive: nothing was changed; %s does it anyway",
+        cli_say(r->cli, "the node looks alive: nothing was changed; release %s does it anyway",
                 w->all ? "--force" : "--all --force");
         return CLI_REFUSED;
     }
@@ -401,7 +401,7 @@ decide(struct act_run *r)
     return CLI_REFUSED;
 }
 
-/* If the server keeps no record, the log does (--log). */
+/* If the server keeps no record of the act, writes the record to the log (--log). */
 static void
 keep_record(const struct act_run *r)
 {
@@ -431,7 +431,8 @@ show_tried(struct act_run *r)
     fflush(stderr);
 }
 
-/* Until the few have ended, or the time is over. What keeps them from starting is said once. */
+/* Waits until the few jobs have ended or the time is over. An obstacle that keeps them from
+ * starting is reported once. */
 static bool
 watch_canary(struct act_run *r, struct err *e)
 {
@@ -464,7 +465,8 @@ tell_verdict(const struct act_run *r)
     buf_free(&b);
 }
 
-/* The rest is requeued if a person says so, or by --yes if all that were tried are done. */
+/* Whether the rest may be requeued: if the user says so, or with --yes if all jobs of the canary
+ * are done. */
 static bool
 may_go_on(struct act_run *r)
 {
@@ -474,7 +476,8 @@ may_go_on(struct act_run *r)
     return asked_and_agreed(canary_rest(r->canary), true);
 }
 
-/* Takes the action over. -1: the rest is r->action, to be started; else the exit code. */
+/* Runs the canary; takes ownership of the action. Returns -1 if r->action is now the rest and must
+ * be started; else the exit code. */
 static int
 run_canary(struct act_run *r)
 {
@@ -528,8 +531,9 @@ run_action(struct act_run *r)
     return ok ? finish(r, action_exit_code(r->action)) : cli_fail(r->cli, &e);
 }
 
-/* Connects. Trying an act writes, although it is rolled back, so the connection must not be
- * read-only. */
+/* Connects. If the database is read-only, the error is reported at once: a connection that waits
+ * for a new primary would wait in vain here. Trying an act writes, although the write is rolled
+ * back, so the connection must not be read-only. */
 static bool
 open_for(struct act_run *r, enum act act, struct err *e)
 {
@@ -537,13 +541,18 @@ open_for(struct act_run *r, enum act act, struct err *e)
 
     if (!cli_open(c, !r->words->dry_run, &r->queue, e))
         return false;
+    if (!r->words->dry_run && !cli_takes_changes(&r->queue, e)) {
+        cli_close(&r->queue);
+        return false;
+    }
     if (!r->words->dry_run || c->read_only || !act_is_tried(act, r->queue.adapter))
         return true;
     cli_close(&r->queue);
     return cli_open(c, true, &r->queue, e);
 }
 
-/* Rejects words that this queue system has nothing for: an exit code, or -1 = all is well. */
+/* Rejects options that this queue system does not have: returns an exit code, or -1 = all is well.
+ */
 static int
 check_words(struct act_run *r, struct intent *in)
 {
@@ -553,7 +562,7 @@ check_words(struct act_run *r, struct intent *in)
 
     if (in->act == ACT_PRIORITY && !act_priority_fits(a, in->priority, &e))
         return cli_usage(r->cli, "%s", e.text);
-    bool look = w->dry_run && !act_is_tried(in->act, a); /* looking is open to every role */
+    bool look = w->dry_run && !act_is_tried(in->act, a); /* every role may look */
     const char *why = look ? NULL : act_why_not(in->act, a, cli_role(&r->queue));
     bool expired = w->expired_only && !adapter_takes(a, SEC_RELEASE_WHERE, PARAM_EXPIRED_ONLY);
     if (!why && !expired)
@@ -565,7 +574,7 @@ check_words(struct act_run *r, struct intent *in)
     return CLI_REFUSED;
 }
 
-/* Makes full ids of those that were typed. */
+/* Replaces typed parts of ids by the full ids. */
 static bool
 find_ids(struct act_run *r, struct intent *in, struct err *e)
 {
@@ -593,7 +602,7 @@ cli_act_states(const struct act_words *w, struct params *where, struct err *e)
     for (int i = 0; i < w->states.n; i++)
         buf_printf(&names, "%s%s", i ? "," : "", w->states.items[i]);
     buf_str(&text, "state:");
-    filter_add_value(&text, names.data); /* a name with a blank must not become another term */
+    filter_add_value(&text, names.data); /* quotes it: a name may contain a blank */
     bool ok = filter_parse(text.data, &f, NULL, e);
     if (ok)
         params_set(where, PARAM_STATES, f.terms.value[PARAM_STATES]);

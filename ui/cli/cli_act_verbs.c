@@ -1,6 +1,6 @@
 /*
- * The verbs of the acts that need no more than a line of the command line; their rows stand in
- * model/adapter/acts.def. Each makes an intent.
+ * The verbs of acts that need only a line of the command line; model/adapter/acts.def has their
+ * rows. Each verb makes an intent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static const struct act_words act_defaults = ACT_WORDS_DEFAULTS;
 
-/* The jobs that the options name: by id, or by what they have in common. */
+/* The jobs that the options select: by id, or by a filter. */
 static int
 act_on_jobs(struct cli *c, const struct act_words *w, struct intent *in)
 {
@@ -42,7 +42,7 @@ run_jobs(struct cli *c, const void *options)
     return act_on_jobs(c, options, &(struct intent){.act = (enum act)c->verb->arg});
 }
 
-/* The one queue or node that the word names. */
+/* Acts on the one queue or node that the word names. */
 static int
 run_named(struct cli *c, const void *options)
 {
@@ -189,7 +189,7 @@ static const struct cli_option requeue_options[] = {
     ACT_OPTIONS, {0}};
 static const struct cli_option release_options[] = {
     NODE,
-    {"id", 'i', "ID", CLI_LIST, F(ids), "running jobs whose worker is gone, where queues can tell", 0, 0},
+    {"id", 'i', "ID", CLI_LIST, F(ids), "running jobs whose worker is gone, if the queue system records that", 0, 0},
     {"expired-only", 0, NULL, CLI_FLAG, F(expired_only), "expired leases only (the default)", 0, 0},
     {"all", 0, NULL, CLI_FLAG, F(all), "all its leases", 0, 0},
     {"fail", 0, NULL, CLI_FLAG, F(fail), "the jobs end as failed instead of going back", 0, 0},
@@ -216,7 +216,7 @@ static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
                .defaults = &act_defaults, .run = (function), .arg = ACT_##id},
 #define NONE
 #define ACT(id, by_ids, by_where, preview, info, verb, keys) verb
-const struct cli_verb verbs_act[ACT_COUNT + 1] = { /* what no row fills ends it */
+const struct cli_verb verbs_act[ACT_COUNT + 1] = { /* the last row stays zero */
 #include "model/adapter/acts.def"
 };
 /* clang-format on */

@@ -1,6 +1,6 @@
 /*
- * `queuetop adapter`: which queue systems this program knows, the file of one of them, and whether
- * a file fits a database.
+ * `queuetop adapter`: lists the queue systems that this program knows, prints the file of one of
+ * them, and checks whether a file fits a database.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct adapter_words {
 
 /* --- what an adapter can do ------------------------------------------------------------------ */
 
-/* What people call it, and the sections of which one is enough. */
+/* An ability of a queue system: its name, and the sections of which one is enough. */
 struct ability {
     const char *name;
     enum section_id sections[2];
@@ -34,7 +34,7 @@ by_place(const void *a, const void *b)
     return act_infos[*(const enum act *)a].able - act_infos[*(const enum act *)b].able;
 }
 
-/* Of the acts with a place in the list; SEC_COUNT is a way that the act lacks. */
+/* Adds the acts that have a place in the list. SEC_COUNT: the act has no section of that kind. */
 static int
 add_acts(struct ability *out)
 {
@@ -82,7 +82,7 @@ all_abilities(void)
     return all;
 }
 
-/* SEC_COUNT = the adapter has none of them. */
+/* The section that the adapter has for the ability; SEC_COUNT = none. */
 static enum section_id
 section_of(const struct adapter *a, const struct ability *b)
 {
@@ -92,7 +92,8 @@ section_of(const struct adapter *a, const struct ability *b)
     return SEC_COUNT;
 }
 
-/* yes; u: not the engine's own way; s: takes effect later; !: must be confirmed by typing */
+/* Adds the marks: yes; u: not the engine's own way; s: takes effect later; !: must be confirmed by
+ * typing. */
 static void
 add_marks(struct buf *out, const struct adapter *a, const struct ability *b)
 {
@@ -226,12 +227,12 @@ run_list(struct cli *c, const struct adapter_words *w)
     else
         rows(c, a, w->json);
     adapter_free(a);
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 /* --- show, check ------------------------------------------------------------------------------ */
 
-/* Prints unchanged to a file or another program; sanitised to a terminal. */
+/* Prints a text: unchanged to a file or another program, sanitised to a terminal. */
 static void
 show_text(const char *text)
 {
@@ -255,7 +256,7 @@ run_show(struct cli *c, const char *name)
         return cli_fail(c, &e);
     show_text(adapter_source(a));
     adapter_free(a);
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 /* Titles and names of files are foreign text: they are sanitised. */
@@ -294,7 +295,7 @@ say_finding(void *ctx, const struct adapter_finding *f)
     buf_free(&b);
 }
 
-/* True if an option or word names a database. */
+/* Whether an option or word names a database. */
 static bool
 has_database(const struct cli *c)
 {
@@ -309,7 +310,7 @@ end_check(struct cli *c, const struct report *r)
         printf("%d of %d sections do not fit\n", r->bad, r->good + r->bad);
     else
         printf("%d sections fit; everything was rolled back\n", r->good);
-    int code = cli_flush(c);
+    int code = cli_flush_look(c);
     return r->bad ? CLI_SERVER : code;
 }
 
@@ -323,8 +324,7 @@ check_there(struct cli *c, const char *name)
 
     own.adapter = name;
     bool ok = cli_open(&own, !c->read_only, &q, &e);
-    bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* the missing tables are the only
-                                                                  error */
+    bool no_tables = !ok && e.kind == ERR_SQL && !*e.sqlstate; /* only tables are missing */
     if (ok) {
         say_clean(arena_printf(c->mem, "%s in schema %s of %s", adapter_title(q.adapter),
                                adapter_schema(q.adapter), q.source));
@@ -332,7 +332,7 @@ check_there(struct cli *c, const char *name)
                            say_finding, &r, &e);
         cli_close(&q);
     }
-    c->gate = own.gate; /* what the copy has made is freed with the command line */
+    c->gate = own.gate; /* the copy's memory is freed with the command line */
     c->trust = own.trust;
     if (ok)
         return end_check(c, &r);
@@ -355,7 +355,7 @@ run_check(struct cli *c, const char *name)
         return check_there(c, name);
     say_clean(arena_printf(c->mem, "%s: the file is good; -d NAME runs its sections on a database",
                            name));
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 /* --- sections -------------------------------------------------------------------------------- */
@@ -383,7 +383,7 @@ print_columns(const struct record *rec)
         printf("\n");
 }
 
-/* From the table that files are checked by. */
+/* Prints the table by which files are checked. */
 static int
 run_sections(struct cli *c)
 {
@@ -403,7 +403,7 @@ run_sections(struct cli *c)
         printf("%s%s%s", i ? " " : "", param_name((enum param)i), i == PARAM_TOTAL - 1 ? "\n" : "");
     printf(
         "\nA statement that looks has 3 s on the server (60 s for a verb), one that acts 30 s.\n");
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 static int
@@ -440,7 +440,8 @@ const struct cli_verb verbs_adapter[] = {
      .run = run_adapter, .examples = {"adapter list", "adapter check ./jobs.sql -d app"},
      .more = "NAME is one of the list, or a FILE of your own (with a slash or .sql). check runs every section\n"
              "of it on the database with sample values, those that change something too, and rolls all back.\n"
-             "It exits with 0, 1 (its tables are not there), 2 (the file is wrong), 4 or 5 (a section is wrong)."},
+             "It exits with 0, 1 (its tables are not there), 2 (the file is wrong), 4 (no server), 5 (a section is\n"
+             "wrong)."},
     {0},
 };
 /* clang-format on */

@@ -1,8 +1,8 @@
 /*
- * `queuetop check`: a plugin of Nagios, Icinga, Zabbix and their kin. One line and an exit code of
- * theirs (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN); performance data behind a bar.
- * https://www.monitoring-plugins.org/doc/guidelines.html: no server is CRITICAL, wrong words are
- * UNKNOWN; a label holds no = and no '.
+ * `queuetop check`: a plugin for Nagios, Icinga, Zabbix and similar programs
+ * (https://www.monitoring-plugins.org/doc/guidelines.html). It prints one line and returns one of
+ * their exit codes (0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN); performance data comes after a bar. No
+ * server is CRITICAL, wrong words are UNKNOWN; a label contains no = and no '.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,13 +36,13 @@ struct check_run {
     bool source_is_read;
     int nqueues;
     int64_t ready;
-    const char *unknown; /* what a limit asks for and nobody knows; NULL = nothing */
+    const char *unknown; /* a figure that has a limit but is not known; NULL = none */
 };
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* "warn oldest = 1m", "crit oldest@mails = 5m": blanks around the = and # comments are for people.
- */
+/* Reads "warn oldest = 1m", "crit oldest@mails = 5m", with optional blanks around the = and #
+ * comments. */
 static bool
 read_line(struct cli *c, struct check_limits *l, char *line, struct err *e)
 {
@@ -92,7 +92,7 @@ read_config(struct cli *c, const char *path, struct check_limits *l, struct err 
     return ok;
 }
 
-/* The file first: what is said on the command line counts. */
+/* Reads the file first, so that the limits on the command line replace it. */
 static bool
 read_limits(struct cli *c, const struct check_words *w, struct check_limits *l, struct err *e)
 {
@@ -144,7 +144,8 @@ keep_queues(const struct check_words *w, struct queues_look *l)
     l->n = n;
 }
 
-/* Who does not beat can't be dead; a session of ours may see nothing of the others'. */
+/* Collects the rows for the checks. If the adapter has no heartbeats, no node counts as dead. If
+ * our role may not see the sessions of others, nothing is judged by the sessions of the server. */
 static struct check_look
 look_of(struct check_run *r, const struct check_rows *rows)
 {
@@ -211,9 +212,9 @@ has_queue(const struct check_look *look, const char *queue)
     return false;
 }
 
-/* Why the check can't judge: a queue that was asked for does not exist, or the queue system does
- * not have the figure of a limit. A sentence; NULL = it can. If there are no queues at all, no
- * limit of a queue is passed. */
+/* Why the check can't judge: a queue with a limit does not exist, or the queue system does not have
+ * the figure of a limit. A sentence; NULL = it can judge. If there are no queues at all, no limit
+ * of a queue is exceeded. */
 static const char *
 find_unknown(const struct check_run *r, const struct check_look *look)
 {
@@ -234,7 +235,8 @@ find_unknown(const struct check_run *r, const struct check_look *look)
     return NULL;
 }
 
-/* The rows go; the names of queues are still to be said. */
+/* Copies the names of the queues, because the rows will be freed and the names are still printed.
+ */
 static void
 keep_names(struct check_run *r)
 {
@@ -319,7 +321,7 @@ say_calm(const struct check_run *r, struct buf *out)
         buf_printf(out, ", %s", worker->text);
 }
 
-/* The worst first; what is well is told in a few words. */
+/* Appends the worst figures first; the good ones in a few words. */
 static void
 say_all(const struct check_run *r, struct buf *out)
 {
@@ -352,7 +354,7 @@ add_label(struct buf *out, const char *name, const char *queue)
     buf_str(out, "'=");
 }
 
-/* 'label'=value[unit];warn;crit;min. What is not known or never ends is U. */
+/* 'label'=value[unit];warn;crit;min. A value that is not known or infinite is U. */
 static void
 add_figure(struct buf *out, const struct check_kind *k, const char *queue,
            const struct check_seen *s)
@@ -442,7 +444,7 @@ print_json(const struct check_run *r, enum plugin state, const char *text)
     buf_free(&out);
 }
 
-/* One line: a bar would begin the figures, and the end of a line the long text. */
+/* Prints the text as one line: a bar would begin the figures, and a line break the long text. */
 static void
 print_line(const struct check_run *r, enum plugin state, const char *text)
 {
@@ -467,8 +469,8 @@ tell(const struct check_run *r, enum plugin state, const char *text)
     return cli_flush(r->q.cli) == CLI_DONE ? (int)state : PLUGIN_UNKNOWN;
 }
 
-/* A server that can't be reached is CRITICAL: to find that is what the check is for. If the server
- * refuses something, the set-up of the check is wrong: UNKNOWN. */
+/* A server that can't be reached is CRITICAL, because the check exists to find this. If the server
+ * refuses a request, the check is set up wrongly: UNKNOWN. */
 static int
 tell_error(const struct check_run *r, const struct err *e)
 {
@@ -496,7 +498,7 @@ list_checks(const struct cli *c)
     for (const struct check_kind *k = check_kinds; k < check_kinds + CHECKS; k++)
         printf("%-12s %-7s %-7s %s%s\n", k->name, limit_text(k, k->warn).s,
                limit_text(k, k->crit).s, k->help, k->of_queue ? " (of a queue)" : "");
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 static int

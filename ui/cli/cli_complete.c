@@ -1,8 +1,8 @@
 /*
- * What a shell offers behind the cursor. The scripts for bash, zsh and fish only hand over the
- * words of the line; the verb `complete` answers from the tables of verbs and options, one
- * candidate and its help a line, or ":files" where a file belongs. Names of queues, nodes and
- * schedules come from the database that the line names: within a second, or not at all.
+ * What a shell offers at the cursor. The scripts for bash, zsh and fish only pass on the words of
+ * the line. The verb `complete` answers from the tables of verbs and options: one candidate and its
+ * help in a line, or ":files" where a file name belongs. Names of queues, nodes and schedules come
+ * from the database that the line names, within a second or not at all.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -31,29 +31,38 @@ enum offer {
     OFFER_STATES
 };
 
-struct line { /* of the shell, up to the cursor */
+struct line { /* the words of the shell's line, up to the cursor */
     struct cli *c;
     const struct cli_verb *verb;
-    const struct cli_option *value_of; /* the word at the cursor is its value */
-    int nwords;                        /* of the verb, before the cursor */
-    bool is_command;                   /* behind -- */
-    const char *current;               /* the word at the cursor */
-    char *place[INNER_WORDS + 3];      /* the words that name the database, as those of a verb */
+    const struct cli_option *value_of; /* the word at the cursor is a value of it */
+    int nwords;                        /* words of the verb before the cursor */
+    bool is_command;                   /* the cursor is after -- */
+    const char *current;               /* the word at the cursor, or the value in it */
+    int before;                        /* bytes before the value: "--queue=" */
+    char *place[INNER_WORDS + 3];      /* the words that name the database, as words of a verb */
     int nplace;
 };
 
 /* --- where the cursor stands ------------------------------------------------------------------ */
 
+/* The option that this word names. *value: the value in the word, as in "--queue=mails" and
+ * "-qmails"; NULL = none. */
 static const struct cli_option *
-find_option(const struct line *l, const char *word)
+find_option(const struct line *l, const char *word, const char **value)
 {
     const struct cli_option *tables[] = {cli_common_options, l->verb ? l->verb->options : NULL};
+    bool is_long = !strncmp(word, "--", 2);
+    size_t len = is_long ? strcspn(word + 2, "=") : 0;
 
+    *value = NULL;
     for (int t = 0; t < 2; t++)
         for (const struct cli_option *o = tables[t]; o && o->name; o++) {
-            bool is_long = !strncmp(word, "--", 2) && !strcmp(word + 2, o->name);
-            if (is_long || (word[1] == o->letter && o->letter && !word[2]))
-                return o;
+            bool named = is_long && !strncmp(word + 2, o->name, len) && !o->name[len];
+            if (!named && (is_long || !o->letter || word[1] != o->letter))
+                continue;
+            const char *rest = is_long ? word + 2 + len : word + 2;
+            *value = *rest ? rest + is_long : NULL;
+            return o;
         }
     return NULL;
 }
@@ -83,13 +92,16 @@ names_place(const struct cli_option *o)
     return false;
 }
 
-/* The name of an option and, if it has one, its value; says how many words these are. */
+/* Reads an option and, if it has one, its value; returns how many words these are. */
 static int
 read_option(struct line *l, char **words, int left)
 {
-    const struct cli_option *o = find_option(l, words[0]);
+    const char *value;
+    const struct cli_option *o = find_option(l, words[0], &value);
 
-    if (!o || !takes_value(o))
+    if (o && value && takes_value(o) && names_place(o))
+        add_place(l, words[0]);
+    if (!o || value || !takes_value(o))
         return 1;
     if (left == 2) {
         l->value_of = o;
@@ -100,6 +112,22 @@ read_option(struct line *l, char **words, int left)
         add_place(l, words[1]);
     }
     return 2;
+}
+
+/* If the word at the cursor is an option with the beginning of its value, completes that value. */
+static void
+read_current(struct line *l)
+{
+    const char *value;
+    const struct cli_option *o = NULL;
+
+    if (!l->value_of && !l->is_command && l->current[0] == '-' && l->current[1])
+        o = find_option(l, l->current, &value);
+    if (!o || !value || o->kind == CLI_FLAG)
+        return;
+    l->value_of = o;
+    l->before = (int)(value - l->current);
+    l->current = value;
 }
 
 static void
@@ -123,6 +151,7 @@ read_line(struct line *l, char **words, int n)
             l->nwords++;
         i++;
     }
+    read_current(l);
 }
 
 /* --- what belongs there ----------------------------------------------------------------------- */
@@ -139,7 +168,7 @@ offer_of_value(const struct cli_option *o)
     return !strcmp(o->arg, "FILE") || !strcmp(o->arg, "F") ? OFFER_FILES : OFFER_NOTHING;
 }
 
-/* A word in the usage: "QUEUE", "[NAME]". */
+/* Finds a word in the usage: "QUEUE", "[NAME]". */
 static enum offer
 offer_of_usage(const struct cli_verb *v, const char *word, size_t len)
 {
@@ -177,7 +206,7 @@ static void
 offer(const struct line *l, const char *word, const char *help)
 {
     if (begins(word, l->current))
-        printf("%s\t%s\n", word, help ? help : "");
+        printf("%.*s%s\t%s\n", l->before, l->current - l->before, word, help ? help : "");
 }
 
 static void
@@ -202,7 +231,7 @@ offer_verbs(const struct line *l)
                 offer(l, v->name, v->help);
 }
 
-/* The words in small letters: "add|list|show", "[VERB | words]". */
+/* Offers the words in small letters: "add|list|show", "[VERB | words]". */
 static void
 offer_literals(const struct line *l)
 {
@@ -217,7 +246,7 @@ offer_literals(const struct line *l)
     }
 }
 
-/* What a terminal must not get is not offered. */
+/* Whether the text is safe for a terminal; other texts are not offered. */
 static bool
 is_plain(const char *name)
 {
@@ -229,7 +258,7 @@ is_plain(const char *name)
     return is_same && *name;
 }
 
-/* Each of these rows begins with its name. Of a list "a,b" the last one is completed. */
+/* Offers names; each row begins with its name. In a list "a,b" the last name is completed. */
 static void
 offer_names(const struct line *l, const struct rowset *rows)
 {
@@ -244,7 +273,7 @@ offer_names(const struct line *l, const struct rowset *rows)
         bool misread = !l->value_of && (*name == '-' || db_is_conninfo(name)); /* option, place */
         if (misread || !is_plain(name) || !begins(name, typed))
             continue;
-        printf("%.*s%s\t\n", (int)(typed - l->current), l->current, name);
+        printf("%.*s%s\t\n", l->before + (int)(typed - l->current), l->current - l->before, name);
         n++;
     }
 }
@@ -256,7 +285,8 @@ end_at_once(int signo)
     _exit(0);
 }
 
-/* No word of libpq or the server may appear under the line that is being typed. */
+/* Silences libpq and the server, because none of their messages may appear below the line that the
+ * user types. */
 static void
 be_quick_and_quiet(void)
 {
@@ -356,23 +386,37 @@ run_complete(struct cli *c, const void *options)
         offer_verbs(&l);
     else if (l.verb)
         offer_word(&l);
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 /* --- the scripts ------------------------------------------------------------------------------ */
 
-/* A name in a database is a stranger's word: no script lets the shell expand it. */
+/* A name in a database is foreign text: no script lets the shell expand it. bash also breaks words
+ * at = and :. The script for bash joins the parts again and offers only the text after the last
+ * break (part). */
 static const struct {
     const char *shell, *script;
 } scripts[] = {
     {"bash", "_queuetop() {\n"
-             "    local line\n"
+             "    local line piece glue= part= n=-1 words=()\n"
              "    COMPREPLY=()\n"
+             "    for piece in \"${COMP_WORDS[@]:1:COMP_CWORD}\"; do\n"
+             "        if [[ $n -ge 0 && ( -n $glue || $piece == [=:]* ) ]]; then\n"
+             "            part=${words[n]}\n"
+             "            words[n]+=$piece\n"
+             "            [[ $piece != [=:]* ]] || part=${words[n]}\n"
+             "        else\n"
+             "            n=$((n + 1)) part=\n"
+             "            words[n]=$piece\n"
+             "        fi\n"
+             "        [[ $piece == *[=:] ]] && glue=1 || glue=\n"
+             "    done\n"
              "    while IFS= read -r line; do\n"
              "        [ \"$line\" != :files ] || { compopt -o default 2>/dev/null; return 0; }\n"
-             "        printf -v line %q \"${line%%$'\\t'*}\"\n"
+             "        line=${line%%$'\\t'*}\n"
+             "        printf -v line %q \"${line#\"$part\"}\"\n"
              "        COMPREPLY+=(\"$line\")\n"
-             "    done < <(\"$1\" complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+             "    done < <(\"$1\" complete -- \"${words[@]}\" 2>/dev/null)\n"
              "}\n"
              "complete -F _queuetop queuetop\n"                    },
     {"zsh",  "#compdef queuetop\n"
@@ -406,7 +450,7 @@ run_completion(struct cli *c, const void *options)
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
         if (!strcmp(scripts[i].shell, c->words[0])) {
             fputs(scripts[i].script, stdout);
-            return cli_flush(c);
+            return cli_flush_look(c);
         }
     return cli_usage(c, "there are completions for bash, zsh and fish, not for '%s'", c->words[0]);
 }

@@ -1,6 +1,7 @@
 /*
- * `queuetop cron`: schedules. What changes one is an action like any other (preview, question,
- * audit); the lines are read by the server, so what `next` says is what the scheduler does.
+ * `queuetop cron`: schedules. A change of a schedule is an action like any other (preview,
+ * question, audit). The server reads the cron lines, so `next` prints the same times that the
+ * scheduler uses.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 enum { NEXT_RUNS = 3, LAST_RUNS = 10, NEXT_MOST = 1000 };
 
 struct cron_words {
-    struct act_words act; /* first: its options write there */
+    struct act_words act; /* must be first: its options write there */
     const char *queue, *kind, *payload, *type, *tz, *catch_up, *comment;
     int priority, max_tries, count;
     bool unique;
@@ -86,7 +87,7 @@ add_number(struct buf *b, const char *name, int value)
     buf_printf(b, "%s\"%s\": %d", b->len > 1 ? ", " : "", name, value);
 }
 
-/* The line is one word, or the rest of the words. */
+/* Joins the words of a cron line, which may be one word or several. */
 static char *
 join_line(const struct cli *c, int from)
 {
@@ -185,7 +186,7 @@ say_life(struct cli_queue *q)
     rowset_free(&life);
 }
 
-/* Prints one section as a table, or as JSON with one object on a line. */
+/* Prints one section as a table, or as JSON with one object in a line. */
 static int
 print_section(struct cli *c, enum section_id section, const struct params *p,
               const struct column *columns, bool json)
@@ -324,7 +325,7 @@ cron_show(struct cli *c, const struct cron_words *w)
 
 static const struct what {
     const char *name, *words;
-    int min, max; /* words, its own name included */
+    int min, max; /* number of words, with the name itself */
     int (*run)(struct cli *c, const struct cron_words *w);
 } whats[] = {
     {"add",    "NAME 'LINE'", 2, 7, cron_add   },
@@ -360,12 +361,12 @@ static const struct cli_option cron_options[] = {
     {"payload", 0, "JSON", CLI_TEXT, F(payload), "add: its payload (JSON, unless --type says else)", 0, 0},
     {"type", 't', "MIME", CLI_TEXT, F(type), "add: the payload is a text of that type", 0, 0},
     {"tz", 'z', "ZONE", CLI_TEXT, F(tz), "add, next: by the clock of this zone (Europe/Berlin; UTC)", 0, 0},
-    {"catch-up", 0, "HOW", CLI_TEXT, F(catch_up), "add: missed runs are made up for: none, latest (as if unsaid), all", 0, 0},
+    {"catch-up", 0, "HOW", CLI_TEXT, F(catch_up), "add: which missed runs are made up for: none, latest (default), all", 0, 0},
     {"priority", 0, "N", CLI_INT, F(priority), "add: 0 (soonest) to 9, default 5", 0, 9},
     {"max-tries", 0, "N", CLI_INT, F(max_tries), "add: tries before a job counts as failed", 1, 32767},
     {"unique", 'u', NULL, CLI_FLAG, F(unique), "add: no run while an earlier job is unfinished", 0, 0},
     {"comment", 0, "T", CLI_TEXT, F(comment), "add: a note", 0, 0},
-    {"count", 'n', "N", CLI_INT, F(count), "next: so many times (3)", 1, NEXT_MOST},
+    {"count", 'n', "N", CLI_INT, F(count), "next: how many times to list (3)", 1, NEXT_MOST},
     ACT_OPTIONS, {0}};
 
 const struct cli_verb verbs_cron[] = {
@@ -374,9 +375,9 @@ const struct cli_verb verbs_cron[] = {
      .examples = {"cron add nightly '0 3 * * *' -q reports --tz Europe/Berlin", "cron next '*/10 8-18 * * 1-5' --count 20"},
      .options = cron_options, .size = sizeof(struct cron_words), .defaults = &cron_defaults, .run = run_cron,
      .more = "A line is: minute hour day-of-month month day-of-week (numbers, names, *, 1-5, 1,5, */10),\n"
-             "or @hourly, @daily, @weekly, @monthly, @yearly, or @every 90s. `add` adds NAME or changes what is\n"
-             "said of it; `next` only shows when a line would run. Where the clock changes, lines at fixed times\n"
-             "run once, those with * first in minute or hour by real time."},
+             "or @hourly, @daily, @weekly, @monthly, @yearly, or @every 90s. `add` adds NAME, or changes those of\n"
+             "its settings that are given; `next` only shows when a line would run. When the clock changes, a line\n"
+             "at fixed times runs once a day; a line with * first in minute or hour follows real time."},
     {0},
 };
 /* clang-format on */

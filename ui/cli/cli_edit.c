@@ -1,6 +1,7 @@
 /*
- * `queuetop edit ID`: another payload for a job that is then requeued, from an option, a file, or
- * the user's editor. The same texts, guards and question as the console's e.
+ * `queuetop edit ID`: gives a job another payload and requeues it. The payload comes from an
+ * option, a file, or the user's editor. Texts, guards and question are those of the console's key
+ * e.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +114,7 @@ not_for_us(void *ctx, int signo)
     (void)signo;
 }
 
-/* The editor has the terminal; Ctrl-C in it is its own. */
+/* Runs the editor once. The editor has the terminal, so Ctrl-C is a key of the editor. */
 static bool
 edit_once(struct edit *ed)
 {
@@ -131,7 +132,7 @@ edit_once(struct edit *ed)
     return ran && ed->ok;
 }
 
-/* After a mistake the editor opens again with the text of the user. */
+/* Opens the editor again with the user's text if the text has a mistake. */
 static bool
 edit_until_right(struct edit *ed)
 {
@@ -210,7 +211,7 @@ run_edit(struct cli *c, const void *options)
 #define F(f) offsetof(struct edit_words, f)
 static const struct cli_option edit_options[] = {
     {"payload", 0, "TEXT", CLI_TEXT, F(payload), "the new payload; else $VISUAL or $EDITOR opens the old one", 0, 0},
-    {"payload-file", 0, "F", CLI_TEXT, F(file), "the new payload is what stands in file F (-: standard input)", 0, 0},
+    {"payload-file", 0, "F", CLI_TEXT, F(file), "the new payload is the content of file F (-: standard input)", 0, 0},
     ACT_OPTIONS, {0}};
 
 const struct cli_verb verbs_edit[] = {

@@ -1,11 +1,12 @@
 /*
- * What the command line says about itself: --help from the tables, messages on standard error, and
- * the words that are refused because they would show a secret.
+ * The texts of the command line about itself: --help from the tables, messages on standard error,
+ * and the rejection of words that would show a secret.
  */
 #include "ui/cli/cli_help.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,7 @@ print_verbs(void)
     printf("\nverbs:\n");
     for (const struct cli_verb *const *table = cli_verbs; *table; table++)
         for (const struct cli_verb *v = *table; v->name; v++)
-            if (*v->name && v->help) /* a verb without help is for this program only */
+            if (*v->name && v->help) /* a verb without help is internal */
                 printf("  %-10s %s\n", v->name, v->help);
 }
 
@@ -140,7 +141,8 @@ cli_help(const struct cli *c)
     print_examples(v);
     if (program)
         printf("\nexit: 0 done, 1 nothing matched, 2 usage, 3 refused, 4 no server, 5 the server "
-               "said no,\n6 stopped in part, 7 the job failed, 8 time over (both: --wait)\n");
+               "said no,\n6 stopped in part, 7 the job failed, 8 time over, 10 ended somehow "
+               "(these: --wait)\n");
 }
 
 void
@@ -191,7 +193,7 @@ cli_fail(const struct cli *c, const struct err *e)
 {
     bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42P01");
     bool ours =
-        !c->adapter || !strcmp(c->adapter, "native"); /* an install mends no other's tables */
+        !c->adapter || !strcmp(c->adapter, "native"); /* install repairs only our own queue */
 
     if (ours && err_is_outdated(e))
         cli_say(c,
@@ -211,15 +213,49 @@ cli_fail(const struct cli *c, const struct err *e)
     return err_exit_code(e);
 }
 
+static void
+on_left(void *ctx, short revents)
+{
+    *(bool *)ctx = revents & POLLERR;
+}
+
+/* Whether the reader of standard output has closed the pipe. */
+static bool
+has_reader_left(const struct cli *c)
+{
+    struct err e = {0};
+    bool has_left = false;
+    int watch = loop_watch(c->loop, STDOUT_FILENO, 0, on_left, &has_left);
+    bool ok = loop_turn(c->loop, 0, &e);
+
+    loop_unwatch(c->loop, watch);
+    return ok && has_left;
+}
+
+static int
+flush(const struct cli *c, bool may_leave)
+{
+    errno = 0; /* the error may come from an earlier write */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_DONE;
+    int why = errno;
+    clearerr(stdout); /* report the error once */
+    if (may_leave && has_reader_left(c))
+        return CLI_DONE;
+    cli_say(c, "standard output: %s", why ? strerror(why) : "not all of it could be written");
+    return CLI_SERVER;
+}
+
 int
 cli_flush(const struct cli *c)
 {
-    errno = 0; /* an earlier write may be what failed */
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return CLI_DONE;
-    cli_say(c, "standard output: %s", errno ? strerror(errno) : "not all of it could be written");
-    clearerr(stdout); /* report the error once */
-    return CLI_SERVER;
+    return flush(c, false);
+}
+
+int
+cli_flush_look(const struct cli *c)
+{
+    return flush(c, true);
 }
 
 int
@@ -227,10 +263,10 @@ cli_end(const struct cli *c, bool ok, int rows, const struct err *e)
 {
     if (!ok)
         return cli_fail(c, e);
-    int code = cli_flush(c);
+    int code = cli_flush_look(c);
     if (code != CLI_DONE || rows > 0)
         return code;
-    if (isatty(STDOUT_FILENO)) /* a script has the exit code */
+    if (isatty(STDOUT_FILENO)) /* a script uses the exit code */
         cli_say(c, "nothing matched");
     return CLI_NOTHING;
 }

@@ -1,10 +1,11 @@
 /*
- * Jobs from a table of comma separated values (RFC 4180). The header names the columns. Line
- * numbers are those of an editor: a row is called by the line that it begins in.
+ * Jobs from a table of comma separated values (RFC 4180), whose header names the columns, or from
+ * JSON, one object in a line, whose members have the names of the columns. Line numbers are those
+ * of an editor: a row has the number of the line where it begins.
  *
- * An import that was stopped says from which line to go on (--from-line). Ids are not derived from
- * the rows: the same rows in tomorrow's file are other jobs. Where a run may be killed without a
- * word, a column `id` makes each row the same job in every run.
+ * An import that was stopped says at which line to continue (--from-line). Ids are not derived from
+ * the rows, because the same rows in tomorrow's file are other jobs. If an import may be killed at
+ * any time, give each row a column `id`: then a repeated row is the same job.
  */
 #include "ui/cli/cli_import.h"
 
@@ -17,54 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/base/alias.h"
-#include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "ui/cli/import_rows.h"
 
-enum { BATCH = 500, BATCH_BYTES = 4 << 20, CHUNK = 1 << 18, COLUMNS = 32 };
-
-/* What a cell says of its job. */
-enum cell_field {
-    SAYS_NOTHING, /* line and reason: a file of rejects is read again as it is */
-    SAYS_TEXT,
-    SAYS_ID,
-    SAYS_PAYLOAD,
-    SAYS_NUMBER,
-    SAYS_TIME
-};
-struct known_column {
-    const char *name;
-    enum cell_field field;
-    size_t offset;
-    int min, max;
-};
-#define Q(f) offsetof(struct queue_push, f)
-static const struct known_column known[] = {
-    {"queue",           SAYS_TEXT,    Q(queue),            0, 0    },
-    {"kind",            SAYS_TEXT,    Q(kind),             0, 0    },
-    {"payload",         SAYS_PAYLOAD, 0,                   0, 0    },
-    {"type",            SAYS_TEXT,    Q(type),             0, 0    },
-    {"priority",        SAYS_NUMBER,  Q(priority),         0, 9    },
-    {"run_after",       SAYS_TEXT,    Q(run_after),        0, 0    },
-    {"expires_at",      SAYS_TEXT,    Q(expires_at),       0, 0    },
-    {"unique_key",      SAYS_TEXT,    Q(unique_key),       0, 0    },
-    {"concurrency_key", SAYS_TEXT,    Q(concurrency_key),  0, 0    },
-    {"id",              SAYS_ID,      0,                   0, 0    },
-    {"max_tries",       SAYS_NUMBER,  Q(max_tries),        1, 32767},
-    {"run_timeout",     SAYS_TIME,    Q(run_timeout_ms),   0, 0    },
-    {"lease_timeout",   SAYS_TIME,    Q(lease_timeout_ms), 0, 0    },
-    {"line",            SAYS_NOTHING, 0,                   0, 0    },
-    {"reason",          SAYS_NOTHING, 0,                   0, 0    },
-};
-enum { KNOWN = sizeof known / sizeof *known };
-
-struct row { /* where it stands in the input */
-    const char *text;
-    size_t len;
-    int64_t line;
-};
+enum { BATCH = 500, BATCH_BYTES = 4 << 20, CHUNK = 1 << 18 };
 
 struct import {
     struct cli *c;
@@ -73,18 +33,20 @@ struct import {
     int fd, rejects;
     char chunk[CHUNK];
     struct buf in;
-    size_t took;  /* bytes of the last batch */
-    size_t used;  /* bytes of `in` that are in rows */
-    int64_t line; /* of the byte after them */
+    size_t took;   /* bytes of the last batch */
+    size_t used;   /* bytes of `in` that were made into rows */
+    int64_t line;  /* number of the line after them */
+    size_t seen;   /* bytes after `used` that next_row has read; the next call skips them */
+    bool quoted;   /* the byte after `seen` is inside quotes */
+    int64_t lines; /* number of line ends in `seen` */
+    bool drops;    /* the row was too long and its beginning was dropped: look for its end */
     bool at_end, is_ready, is_over;
-    const struct known_column *columns[COLUMNS];
-    int ncolumns;
-    struct buf header;
-    struct arena *mem; /* of the batch */
+    struct import_columns columns;
+    struct arena *mem; /* memory for one batch */
     struct queue_push jobs[BATCH];
-    struct row rows[BATCH];
+    struct import_row rows[BATCH];
     int n;
-    int64_t pushed, rejected, next_line; /* next_line: nothing from there on was pushed */
+    int64_t pushed, rejected, next_line; /* next_line: no line from there on was pushed */
     bool has_answer;
     struct err answer;
     int code;
@@ -130,222 +92,72 @@ read_more(struct import *i, struct err *e)
     return true;
 }
 
-/* The next whole row behind `used`; false = there is none yet. */
+/* The next whole row after `used`; false = there is none yet. Each byte is read once, in however
+ * many pieces a row arrives. */
 static bool
-next_row(struct import *i, struct row *row)
+next_row(struct import *i, struct import_row *row)
 {
-    bool quoted = false;
-    size_t at = i->used;
-    int64_t lines = 0;
+    size_t at = i->used + i->seen;
 
-    while (at < i->in.len && (quoted || i->in.data[at] != '\n')) {
-        quoted ^= i->in.data[at] == '"';
-        lines += i->in.data[at] == '\n';
+    while (at < i->in.len && (i->quoted || i->in.data[at] != '\n')) {
+        i->quoted ^= !i->w->is_json && i->in.data[at] == '"';
+        i->lines += i->in.data[at] == '\n';
         at++;
     }
-    if (at == i->in.len && (!i->at_end || at == i->used))
+    i->seen = at - i->used;
+    if (at == i->in.len && (!i->at_end || (at == i->used && !i->drops)))
         return false;
-    *row = (struct row){i->in.data + i->used, at - i->used, i->line};
+    *row = (struct import_row){.line = i->line, .is_too_long = i->drops, .is_open = i->quoted};
+    row->text = i->drops ? "" : i->in.data + i->used;
+    row->len = i->drops ? 0 : at - i->used;
     if (row->len && row->text[row->len - 1] == '\r')
         row->len--;
-    i->line += lines + 1;
+    i->drops = false;
+    i->line += i->lines + 1;
     i->used = at + (at < i->in.len);
+    i->seen = 0;
+    i->quoted = false;
+    i->lines = 0;
     return true;
 }
 
-/* The next cell of a row; *at is behind it and its comma, *room behind its text, which has as many
- * bytes as the row at most. False: quotes that do not close. */
+/* Limits the size of an unfinished row. */
 static bool
-next_cell(const struct row *row, size_t *at, char **room, char **cell, size_t *len, struct err *e)
+check_size(const struct import *i, struct err *e)
 {
-    size_t from = *at, n = 0;
-    bool quoted = from < row->len && row->text[from] == '"', closed = !quoted;
-    char *text = *room;
-
-    for (from += quoted; from < row->len; from++) {
-        char c = row->text[from];
-        bool doubled = quoted && c == '"' && from + 1 < row->len && row->text[from + 1] == '"';
-        if (quoted && c == '"' && !doubled) {
-            closed = true;
-            from++;
-            break;
-        }
-        if (!quoted && c == ',')
-            break;
-        from += doubled;
-        text[n++] = c;
-    }
-    if (!closed || (from < row->len && row->text[from] != ','))
-        return fail(e, ERR_USAGE, "a \" that does not close, or text behind the closing one");
-    text[n] = 0;
-    *cell = text;
-    *len = n;
-    *room = text + n + 1;
-    *at = from + 1;
-    return true;
+    return i->in.len <= IMPORT_RECORD || import_too_long(i->quoted, e) ||
+           fail_in(e, "line %" PRId64, i->line);
 }
 
-/* --- the header ------------------------------------------------------------------------------- */
-
-static bool
-no_such_column(const char *name, struct err *e)
+/* Drops the beginning of a row that is too long, after all of it was read. */
+static void
+drop_long(struct import *i)
 {
-    const char *names[KNOWN + 1];
-    char all[300] = "";
-
-    for (int k = 0; k < KNOWN; k++) {
-        size_t len = strlen(all);
-        names[k] = known[k].name;
-        snprintf(all + len, sizeof all - len, "%s%s", k ? ", " : "", names[k]);
-    }
-    names[KNOWN] = NULL;
-    const char *meant = alias_closest(name, names);
-    if (meant)
-        return fail(e, ERR_USAGE, "line 1: there is no column '%.40s', did you mean %s?", name,
-                    meant);
-    return fail(e, ERR_USAGE, "line 1: there is no column '%.40s'; there are %s", name, all);
-}
-
-static bool
-add_column(struct import *i, const char *name, struct err *e)
-{
-    const struct known_column *found = NULL;
-
-    for (int k = 0; k < KNOWN; k++)
-        if (!strcmp(known[k].name, name))
-            found = &known[k];
-    if (!found)
-        return no_such_column(name, e);
-    if (i->ncolumns == COLUMNS)
-        return fail(e, ERR_USAGE, "line 1: more than %d columns", COLUMNS);
-    for (int k = 0; k < i->ncolumns; k++)
-        if (i->columns[k] == found)
-            return fail(e, ERR_USAGE, "line 1: column %s stands there twice", name);
-    i->columns[i->ncolumns++] = found;
-    return true;
+    if (i->in.len <= IMPORT_RECORD && !i->drops)
+        return;
+    i->drops = true;
+    i->in.len = i->seen = 0;
 }
 
 static bool
 read_header(struct import *i, struct err *e)
 {
-    struct row row;
-    bool ok = true;
+    struct import_row row;
 
     while (!next_row(i, &row)) {
-        if (i->at_end || i->in.len > IMPORT_RECORD)
+        if (i->at_end)
             return fail(e, ERR_USAGE, "%s has no header", i->w->file);
-        if (!read_more(i, e) || i->is_over)
+        if (!check_size(i, e) || !read_more(i, e) || i->is_over)
             return false;
     }
-    if (row.len >= 3 && !memcmp(row.text, "\xef\xbb\xbf", 3)) { /* as spreadsheets begin a file */
-        row.text += 3;
-        row.len -= 3;
-    }
-    char *room = arena_alloc(i->mem, row.len + 2);
-    for (size_t at = 0; ok && at <= row.len;) {
-        char *name;
-        size_t len;
-        ok = next_cell(&row, &at, &room, &name, &len, e) && add_column(i, name, e);
-    }
-    buf_add(&i->header, row.text, row.len);
-    return ok;
+    return import_header(&i->columns, i->mem, &row, e);
 }
 
-/* --- rows ------------------------------------------------------------------------------------- */
+/* --- batches ---------------------------------------------------------------------------------- */
 
+/* Rejects a row. False: this ends the import. */
 static bool
-set_number(struct queue_push *job, const struct known_column *k, const char *cell, struct err *e)
-{
-    char *end;
-
-    errno = 0;
-    long value = strtol(cell, &end, 10);
-    if (errno || *end || value < k->min || value > k->max)
-        return fail(e, ERR_USAGE, "%s is a number from %d to %d, not '%.40s'", k->name, k->min,
-                    k->max, cell);
-    *(int *)((char *)job + k->offset) = (int)value;
-    return true;
-}
-
-/* An empty cell says nothing. */
-static bool
-set_cell(struct queue_push *job, const struct known_column *k, const char *cell, size_t len,
-         struct err *e)
-{
-    if (len == 0 || k->field == SAYS_NOTHING)
-        return true;
-    if (strlen(cell) != len && k->field != SAYS_PAYLOAD)
-        return fail(e, ERR_USAGE, "%s has a zero byte", k->name);
-    switch (k->field) {
-    case SAYS_NOTHING:
-        break;
-    case SAYS_TEXT:
-        *(const char **)((char *)job + k->offset) = cell;
-        break;
-    case SAYS_ID:
-        if (len != QUEUE_ID_LEN)
-            return fail(e, ERR_USAGE, "id: '%.40s' is not a uuid", cell);
-        snprintf(job->id, sizeof job->id, "%s", cell);
-        job->check_id = true;
-        break;
-    case SAYS_PAYLOAD:
-        job->payload = cell;
-        job->payload_len = len;
-        break;
-    case SAYS_NUMBER:
-        return set_number(job, k, cell, e);
-    case SAYS_TIME:
-        return duration_parse(cell, (int64_t *)((char *)job + k->offset), e) ||
-               fail_in(e, "%s", k->name);
-    }
-    return true;
-}
-
-static bool
-make_job(struct import *i, const struct row *row, struct queue_push *job, struct err *e)
-{
-    char *room = arena_alloc(i->mem, row->len + 2);
-    int n = 0;
-    bool ok = true;
-
-    *job = i->w->standard;
-    for (size_t at = 0; ok && at <= row->len; n++) {
-        char *cell;
-        size_t len;
-        ok = next_cell(row, &at, &room, &cell, &len, e) &&
-             (n >= i->ncolumns || set_cell(job, i->columns[n], cell, len, e));
-    }
-    if (ok && n != i->ncolumns)
-        return fail(e, ERR_USAGE, "%d cells instead of %d", n, i->ncolumns);
-    if (ok && !*job->id)
-        queue_make_id(job->id);
-    return ok && queue_push_check(job, e);
-}
-
-/* What is imported are the rejects of an earlier import. */
-static bool
-is_again(const struct import *i)
-{
-    return i->header.data && !strncmp(i->header.data, "line,reason,", 12);
-}
-
-/* The place behind the first n cells; the end of the row if it has no more. */
-static size_t
-behind_cells(const struct row *row, int n)
-{
-    bool quoted = false;
-    size_t at = 0;
-
-    for (; at < row->len && n > 0; at++) {
-        quoted ^= row->text[at] == '"';
-        n -= !quoted && row->text[at] == ',';
-    }
-    return at;
-}
-
-/* False: this row ends the import. */
-static bool
-reject(struct import *i, const struct row *row, const struct err *why)
+reject(struct import *i, const struct import_row *row, const struct err *why)
 {
     struct buf line = {0};
 
@@ -355,12 +167,7 @@ reject(struct import *i, const struct row *row, const struct err *why)
         i->next_line = row->line;
         return false;
     }
-    buf_printf(&line, "%" PRId64 ",\"", row->line);
-    for (const char *s = why->text; *s; s++)
-        buf_add(&line, *s == '"' ? "'" : *s == '\n' ? " " : s, 1);
-    buf_str(&line, "\",");
-    size_t from = is_again(i) ? behind_cells(row, 2) : 0; /* they are written anew */
-    buf_add(&line, row->text + from, row->len - from);
+    import_reject(&i->columns, row, why->text, &line);
     buf_str(&line, "\n");
     ssize_t n = write(i->rejects, line.data, line.len);
     bool ok = n == (ssize_t)line.len;
@@ -427,15 +234,19 @@ push_rows(struct import *i, int from, int n, struct err *e)
     return true;
 }
 
-/* A value that the server can't take, or a rule that it breaks: the row is to blame. */
+/* Whether the row caused the error: a value that the server can't read, or that breaks a rule. */
 static bool
 is_the_rows(const struct err *e)
 {
-    return !strncmp(e->sqlstate, "22", 2) || !strncmp(e->sqlstate, "23", 2) ||
-           e->kind == ERR_REFUSED;
+    static const char classes[][3] = {"22", "23", "54"}; /* 54: too deep, too many */
+
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (!strncmp(e->sqlstate, classes[i], 2))
+            return true;
+    return e->kind == ERR_REFUSED;
 }
 
-/* Halves what the server rejects until the bad row is alone. */
+/* Pushes a rejected batch in halves, until the bad row is found. */
 static bool
 push_halves(struct import *i, int from, int n)
 {
@@ -455,19 +266,20 @@ push_halves(struct import *i, int from, int n)
     return push_halves(i, from, n / 2) && push_halves(i, from + n / 2, n - n / 2);
 }
 
-/* Takes rows into the batch while there are any; a bad one goes behind those before it. */
+/* Fills the batch with rows. Stops at a bad row, so that the rows before it are pushed first. */
 static bool
-take_rows(struct import *i, struct row *bad, struct err *why)
+take_rows(struct import *i, struct import_row *bad, struct err *why)
 {
     size_t begin = i->used;
     bool ok = true;
 
     i->n = 0;
     while (ok && i->n < BATCH && i->used - begin < BATCH_BYTES && next_row(i, &i->rows[i->n])) {
-        const struct row *row = &i->rows[i->n];
-        if (row->len == 0 || row->line < i->w->from_line)
+        const struct import_row *row = &i->rows[i->n];
+        if (import_is_blank(&i->columns, row) || row->line < i->w->from_line)
             continue;
-        ok = make_job(i, row, &i->jobs[i->n], why);
+        i->jobs[i->n] = i->w->standard;
+        ok = import_job(&i->columns, i->mem, row, &i->jobs[i->n], why);
         if (!ok)
             *bad = *row;
         i->n += ok;
@@ -486,7 +298,7 @@ forget_used(struct import *i)
     i->mem = arena_new();
 }
 
-/* Reads on, unless it is the end. */
+/* Reads more input, unless the input has ended. */
 static bool
 read_on(struct import *i)
 {
@@ -494,21 +306,20 @@ read_on(struct import *i)
 
     if (i->at_end)
         return i->took > 0;
-    if (i->in.len > IMPORT_RECORD)
-        fail(&e, ERR_USAGE, "line %" PRId64 ": a row has %d MiB at most", i->line,
-             IMPORT_RECORD >> 20);
-    else if (read_more(i, &e))
+    if (i->rejects >= 0 || i->line < i->w->from_line)
+        drop_long(i);
+    if (check_size(i, &e) && read_more(i, &e))
         return !i->is_over;
     i->code = cli_fail(i->c, &e);
     return false;
 }
 
-/* One batch. False: it is the end, or i->code says why not. */
+/* Imports one batch. False: the input has ended, or i->code is the exit code for an error. */
 static bool
 step(struct import *i)
 {
     struct err why = {0};
-    struct row bad;
+    struct import_row bad;
     bool all_good = take_rows(i, &bad, &why);
 
     if (!push_halves(i, 0, i->n) || (!all_good && !reject(i, &bad, &why)))
@@ -529,18 +340,31 @@ step(struct import *i)
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static bool
+is_same_file(int a, int b)
+{
+    struct stat of_a, of_b;
+
+    return !fstat(a, &of_a) && !fstat(b, &of_b) && S_ISREG(of_a.st_mode) &&
+           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static bool
 open_rejects(struct import *i, struct err *e)
 {
     i->rejects = -1;
     if (!i->w->rejects)
         return true;
-    i->rejects = open(i->w->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (i->rejects < 0)
+    /* a pipe that nobody reads is refused instead of waited for */
+    i->rejects = open(i->w->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0)
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
-    if (lseek(i->rejects, 0, SEEK_END) > 0)
+    if (is_same_file(i->fd, i->rejects))
+        return fail(e, ERR_USAGE, "%s: --rejects is the file that is read", i->w->rejects);
+    if (i->w->is_json || lseek(i->rejects, 0, SEEK_END) > 0)
         return true;
     struct buf line = {0};
-    buf_printf(&line, "line,reason,%s\n", i->header.data + (is_again(i) ? 12 : 0));
+    import_reject_header(&i->columns, &line);
+    buf_str(&line, "\n");
     bool ok = write(i->rejects, line.data, line.len) == (ssize_t)line.len;
     buf_free(&line);
     return ok || fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
@@ -551,9 +375,10 @@ say_end(const struct import *i)
 {
     bool is_whole = i->code == CLI_DONE && !i->is_over;
 
-    cli_say(i->c, "%" PRId64 " jobs were pushed", i->pushed);
+    cli_say(i->c, "%" PRId64 " job%s pushed", i->pushed, i->pushed == 1 ? " was" : "s were");
     if (i->rejects >= 0 && i->rejected)
-        cli_say(i->c, "%" PRId64 " lines were rejected: see %s", i->rejected, i->w->rejects);
+        cli_say(i->c, "%" PRId64 " row%s rejected: see %s", i->rejected,
+                i->rejected == 1 ? " was" : "s were", i->w->rejects);
     if (!is_whole)
         cli_say(i->c, "to go on there: --from-line %" PRId64, i->next_line);
     if (is_whole && !i->rejected)
@@ -569,7 +394,7 @@ run(struct import *i)
 
     for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
         loop_on_signal(i->c->loop, signals[k], on_signal, i);
-    if (!read_header(i, &e) || !open_rejects(i, &e))
+    if ((!i->w->is_json && !read_header(i, &e)) || !open_rejects(i, &e))
         return i->is_over ? CLI_PART : cli_fail(i->c, &e);
     i->next_line = i->line;
     while (step(i))
@@ -585,11 +410,12 @@ cli_import(struct cli *c, const struct import_words *w)
 
     *i = (struct import){
         .c = c, .w = w, .line = 1, .fd = STDIN_FILENO, .rejects = -1, .mem = arena_new()};
+    i->columns = (struct import_columns){.is_json = w->is_json, .names = &w->names};
     if (strcmp(w->file, "-") != 0)
         i->fd = open(w->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (i->fd < 0)
         fail(&e, ERR_USAGE, "%s: %s", w->file, strerror(errno));
-    else
+    else if (import_names(&w->names, &e))
         i->queue = queue_new(cli_db(c, true), c->schema, &e);
     int code = i->queue ? run(i) : cli_fail(c, &e);
     if (c->db)
@@ -602,7 +428,7 @@ cli_import(struct cli *c, const struct import_words *w)
     if (i->rejects >= 0)
         close(i->rejects);
     buf_free(&i->in);
-    buf_free(&i->header);
+    import_done(&i->columns);
     arena_free(i->mem);
     free(i);
     return code;

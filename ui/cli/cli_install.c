@@ -1,7 +1,7 @@
 /*
- * The verbs around the installation: install (and the adoption of a queue of two plain tables),
- * migrate, uninstall; and purge-audit, which is kept apart from the purge of jobs on purpose. What
- * they do stands in the model and in sql/; here are their words, and the question that is asked.
+ * The verbs for the installation: install (and the adoption of a queue of two plain tables),
+ * migrate, uninstall; and purge-audit, which is deliberately separate from the purge of jobs. The
+ * model and sql/ do the work; this file has the options and the questions.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -33,8 +33,8 @@ print_line(void *ctx, const char *line)
     buf_free(&clean);
 }
 
-/* Asks a person at a terminal to type the word; false = there is no terminal, or it was another
- * word. */
+/* Asks the user at a terminal to type the word; false = there is no terminal, or another word was
+ * typed. */
 static bool
 typed(const char *question, const char *word)
 {
@@ -61,9 +61,9 @@ on_signal(void *ctx, int signo)
     loop_stop(ctx);
 }
 
-/* From here on a signal ends the verb by way of its loop: the server is asked to stop first, so
- * that it does not keep its locks. Before, nothing is under way that the server could keep, and
- * the question at the terminal ends as any program does. */
+/* From here on a signal ends the verb through its loop, because the server must first be asked to
+ * stop: otherwise it would keep its locks. Before this call there is nothing to stop at the server,
+ * and a signal ends the program as usual. */
 static void
 end_by_the_loop(const struct cli *c)
 {
@@ -89,7 +89,8 @@ struct install_words {
     bool dry_run, adopt, print;
 };
 
-/* Checks whose code would run when these objects of the schema are used. what: for the sentence. */
+/* Checks the owners whose code would run if these objects of the schema are used. what: the words
+ * for the objects in the message. */
 static bool
 may_touch(struct cli *c, const char *schema, const char *tables, const char *what, struct err *e)
 {
@@ -111,14 +112,16 @@ may_touch(struct cli *c, const char *schema, const char *tables, const char *wha
     return ok;
 }
 
-/* Adoption reads, locks and renames the old tables, which can run code of their owner. */
+/* Checks the owner of the old tables: adoption reads, locks and renames them, which can run code of
+ * their owner. */
 static bool
 may_adopt(struct cli *c, const char *from, struct err *e)
 {
     return !from || may_touch(c, from, "{queue,work_queue}", "the queue to take over", e);
 }
 
-/* Event triggers run when a table is made or dropped: they count for pg_catalog (owners.sql). */
+/* Checks the owners of event triggers, because these run when a table is made or dropped. They
+ * count for pg_catalog (owners.sql). */
 static bool
 may_define(struct cli *c, struct err *e)
 {
@@ -138,7 +141,7 @@ print_install(struct cli *c, const struct install_options *o, int from)
     if (ok)
         fwrite(out.data, 1, out.len, stdout);
     buf_free(&out);
-    return ok ? cli_flush(c) : cli_usage(c, "%s", e.text);
+    return ok ? cli_flush_look(c) : cli_usage(c, "%s", e.text);
 }
 
 static int
@@ -217,7 +220,7 @@ struct uninstall_words {
     bool dry_run, force, drop_roles;
 };
 
-/* -1 = go on, otherwise the exit code. */
+/* Returns -1 = continue, otherwise the exit code. */
 static int
 may_drop(struct cli *c, const struct uninstall_words *w, const struct uninstall_look *look)
 {
@@ -292,9 +295,9 @@ uninstall_verb(struct cli *c, const void *options)
 #define F(field) offsetof(struct uninstall_words, field)
 static const struct cli_option uninstall_table[] = {
     {"dry-run", 'n', NULL, CLI_FLAG, F(dry_run), "say what is there, and do nothing", 0, 0},
-    {"yes-drop-schema", 0, "NAME", CLI_TEXT, F(yes), "do not ask; NAME is the schema's once more", 0, 0},
-    {"force", 0, NULL, CLI_FLAG, F(force), "although workers live, or views of others go with it", 0, 0},
-    {"drop-roles", 0, NULL, CLI_FLAG, F(drop_roles), "also the roles, where nothing else needs them", 0, 0},
+    {"yes-drop-schema", 0, "NAME", CLI_TEXT, F(yes), "do not ask; NAME repeats the name of the schema", 0, 0},
+    {"force", 0, NULL, CLI_FLAG, F(force), "also while workers are alive, and with the views elsewhere that depend on it", 0, 0},
+    {"drop-roles", 0, NULL, CLI_FLAG, F(drop_roles), "also drop the roles, if nothing else needs them", 0, 0},
     {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0},
     {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0},
     {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0},
@@ -418,11 +421,11 @@ static const struct cli_option audit_table[] = {
 
 #define LOCKS \
     "What it locks: nothing if the schema is up to date. Otherwise one transaction replaces the functions,\n" \
-    "which stops neither readers nor writers; --dry-run does the same and rolls back. Only a migration (said by\n" \
-    "name; --dry-run does not try it) and --adopt lock tables for themselves, at the end of the transaction and\n" \
-    "after a wait of a fifth of a second at most. If somebody else holds such a lock it tries again for 5 s, then\n" \
-    "says who that is (process id, user, statement) and ends with exit code 3; nothing is changed then. Ctrl-C\n" \
-    "and SIGTERM cancel at the server, too."
+    "which stops neither readers nor writers; --dry-run does the same and rolls back. Only a migration\n" \
+    "(its name is printed; --dry-run does not try it) and --adopt take exclusive locks on tables, at the end of\n" \
+    "the transaction and after a wait of 0.2 s at most. If somebody else holds a conflicting lock, it tries again\n" \
+    "for 5 s, then names the holder (process id, user, statement) and ends with exit code 3; nothing is changed\n" \
+    "then. Ctrl-C and SIGTERM cancel at the server, too."
 
 const struct cli_verb verbs_install[] = {
     {.name = "install", .examples = {"install -d app", "install -d app --schema jobs --print > V7__queue.sql"},
@@ -442,7 +445,7 @@ const struct cli_verb verbs_install[] = {
     {.name = "purge-audit",
      .examples = {"purge-audit -d app --older-than 90d --dry-run",
                   "purge-audit -d app --older-than 365d --yes --reason 'kept for a year'"},
-     .words = "", .help = "Forget old actions of the audit; the purge stands in it",
+     .words = "", .help = "Delete old actions from the audit; the purge is recorded there",
      .options = audit_table, .size = sizeof(struct audit_words), .run = purge_audit_verb},
     {0}};
 /* clang-format on */

@@ -1,5 +1,5 @@
 /*
- * The verb `job ID`: everything about one job, for people or as one JSON object.
+ * The verb `job ID`: prints everything about one job, for people or as one JSON object.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
 }
 
-/* The adapter gives bytes as hex. */
+/* Adds bytes, which the adapter gives as hex. */
 static size_t
 from_hex(const char *hex, unsigned char *out)
 {
@@ -110,7 +110,7 @@ add_payload(struct buf *b, const struct job_detail *d)
         json_string(b, d->payload, len);
     } else if (is_format(d, "json")) {
         buf_str(b, ", \"payload\": ");
-        for (const char *s = d->payload; *s; s++) /* line ends can only stand between values */
+        for (const char *s = d->payload; *s; s++) /* line breaks can only be between values */
             buf_add(b, *s == '\n' || *s == '\r' ? " " : s, 1);
     } else if (is_format(d, "text")) {
         buf_str(b, ", \"body_base64\": \"");
@@ -156,7 +156,7 @@ print_json(struct cli_table *o, const struct job_detail *d, const struct rowset 
     buf_free(&b);
 }
 
-/* Text of many lines, each sanitised for itself. */
+/* Prints a text of many lines; each line is sanitised by itself. */
 static void
 print_lines(const char *s)
 {
@@ -217,7 +217,7 @@ print_attempts(const struct rowset *attempts)
     }
 }
 
-/* False: the error; *found: whether there is such a job. */
+/* Prints a job. False: *e is the error. *found: whether the job exists. */
 static bool
 show_job(struct cli_queue *q, const char *id, bool json, bool *found, struct err *e)
 {
@@ -258,8 +258,10 @@ run_job(struct cli *c, const void *options)
     if (!cli_open(c, false, &q, &e))
         return cli_fail(c, &e);
     const char *id = cli_full_id(&q, SEC_JOBS, c->words[0], &e);
-    bool ok = id && (!w->wait_ms || cli_wait(&q, id, w->wait_ms, &waited, &e));
-    if (ok && waited != CLI_NOTHING)
+    bool ok = id && (!w->wait_ms || cli_wait(&q, id, NULL, w->wait_ms, &waited, &e));
+    if (ok && waited == CLI_UNKNOWN)
+        found = true; /* the job existed at the beginning */
+    else if (ok && waited != CLI_NOTHING)
         ok = show_job(&q, id, w->json, &found, &e);
     if (q.adapter)
         cli_close(&q);
@@ -267,7 +269,7 @@ run_job(struct cli *c, const void *options)
         int code = cli_fail(c, &e);
         return waited == CLI_TIME_OVER ? waited : code;
     }
-    int code = cli_flush(c);
+    int code = cli_flush_look(c);
     return code != CLI_DONE ? code : found ? waited : CLI_NOTHING;
 }
 
@@ -282,8 +284,9 @@ const struct cli_verb verbs_job[] = {
      .words = "ID", .help = "Show one job: payload, state, attempts with their errors",
      .min_words = 1, .max_words = 1, .options = job_options, .size = sizeof(struct job_words),
      .run = run_job,
-     .more = "--wait shows the job when it has ended and exits with 0 (completed), 7 (failed, cancelled) or 8 (the time\n"
-             "is over). It looks at this one job with pauses from 50 ms to 2 s, and again after a lost connection."},
+     .more = "--wait shows the job when it has ended and exits with 0 (completed), 7 (failed, cancelled), 8 (the time\n"
+             "is over) or 10 (it has ended without a failure, and its queue keeps no history). It reads this one\n"
+             "job again and again, with pauses from 50 ms to 2 s, and goes on after a lost connection."},
     {0},
 };
 /* clang-format on */

@@ -1,6 +1,6 @@
 /*
- * Lists of jobs: `jobs`, and `leases` where a queue system keeps none beside its jobs. Read page by
- * page, so that any number of them streams through without being held.
+ * Lists of jobs: `jobs`, and `leases` if a queue system has no list of leases. The lists are read
+ * and printed page by page, so that their length needs no memory.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -15,9 +15,8 @@
 
 enum { PAGE = 1000, SCAN = 100000, SORT_MOST = 100001 };
 
-/* The filter: from words in the filter language, and from options that mean the same. */
-static bool
-read_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
+bool
+list_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
 {
     struct buf text = {0}, states = {0};
     struct filter f;
@@ -54,8 +53,8 @@ struct job_pages {
     struct params params;
     struct cli_table out;
     int most, got, printed;
-    bool more;           /* there may be another page, from the cursor that params has */
-    struct rowset *kept; /* all pages, where they have to be sorted */
+    bool more;           /* there may be another page, from the cursor in params */
+    struct rowset *kept; /* all pages, if they must be sorted */
     int nkept;
 };
 
@@ -108,7 +107,8 @@ print_sorted(struct job_pages *j)
     free(rows);
 }
 
-/* Sorting needs all rows at once: so many are kept, and no list is sorted in part. */
+/* Sorting needs all rows in memory: the number of rows is limited, and no list is sorted only in
+ * part. */
 static bool
 check_sortable(const struct job_pages *j, struct err *e)
 {
@@ -117,7 +117,7 @@ check_sortable(const struct job_pages *j, struct err *e)
                 SORT_MOST - 1);
 }
 
-/* Prints all jobs that the parameters select, and frees these. */
+/* Prints all jobs that the parameters select, and frees the parameters. */
 static int
 print_all(struct job_pages *j, const struct column *columns, struct err *e)
 {
@@ -152,7 +152,7 @@ look_at_jobs(const struct look *l, struct err *e)
 {
     struct job_pages j = {.look = l};
 
-    return read_filter(l->queue->cli, l->words, &j.params, e)
+    return list_filter(l->queue->cli, l->words, &j.params, e)
                ? print_all(&j, l->listing->columns, e)
                : -1;
 }
@@ -163,7 +163,7 @@ list_jobs(struct cli *c, const void *options)
     struct err e = {0};
     struct params p = {0};
 
-    if (!read_filter(c, options, &p, &e)) /* before a connection is made */
+    if (!list_filter(c, options, &p, &e)) /* check before connecting */
         return cli_usage(c, "%s", e.text);
     params_done(&p);
     return list_run(c, options, &(struct listing){.look = look_at_jobs, .columns = jobs_columns});

@@ -1,6 +1,6 @@
 /*
- * The verbs that look: queues, nodes, leases, failures, audit (jobs: ui/cli/cli_jobs.c). Each is a
- * table of columns over the rows of the adapter's section.
+ * The verbs that look: queues, nodes, leases, failures, audit (jobs: ui/cli/cli_jobs.c). Each
+ * prints the rows of one section of the adapter by a table of columns.
  */
 #include "ui/cli/cli_list.h"
 
@@ -44,8 +44,8 @@ keep_rows(const struct look *l, struct rowset *rows)
     return n;
 }
 
-/* A section as it is. The server gives the first rows of its own order: to sort by another column,
- * all have to come. */
+/* Prints a section. The server gives the first rows in its own order, so all rows must be read to
+ * sort by another column. */
 static int
 look_at_section(const struct look *l, struct err *e)
 {
@@ -76,6 +76,7 @@ static const struct column node_columns[] = {
     {.name = "host", .title = "HOST", .kind = K_NAME, .offset = N(host), .most = 20},
     {.name = "pid", .title = "PID", .kind = K_INT, .offset = N(pid)},
     {.name = "heartbeat_s", .title = "BEAT", .kind = K_AGE, .offset = N(heartbeat_ms)},
+    {.name = "session_alive", .title = "SESSION", .kind = K_BOOL, .offset = N(session_alive)},
     {.name = "leases", .title = "LEASES", .kind = K_BIG, .offset = N(leases)},
     {.name = "running", .title = "RUNNING", .kind = K_BIG, .offset = N(running)},
     {.name = "expired", .title = "EXPIRED", .kind = K_BIG, .offset = N(expired)},
@@ -122,7 +123,8 @@ is_lease(const struct list_words *w, const void *row)
     return (!w->node || !strcmp(l->node, w->node)) && (!w->queue || !strcmp(l->queue, w->queue));
 }
 
-/* If the queue system has no rows for leases, they are made from its running jobs. */
+/* Prints leases. If the queue system has no rows for leases, the rows are made from its running
+ * jobs. */
 static int
 look_at_leases(const struct look *l, struct err *e)
 {
@@ -195,7 +197,7 @@ is_approx(const void *row)
     return ((const struct queue_row *)row)->approx == 1;
 }
 
-/* Those that are meant to the front; how many. */
+/* Moves the lines that are selected to the front; returns their number. */
 static int
 keep_lines(const struct list_words *w, struct queues_look *l)
 {
@@ -207,7 +209,7 @@ keep_lines(const struct list_words *w, struct queues_look *l)
     return n;
 }
 
-/* On standard error: the table is for other programs, too. */
+/* Prints on standard error, because other programs read the table. */
 static void
 say_life(const struct cli_queue *q, const struct queues_look *l)
 {
@@ -258,7 +260,7 @@ run_queues(struct cli *c, const void *options)
     {"columns", 'C', "A,B", CLI_LIST, F(columns), "these columns, in this order", 0, 0},           \
     {"sort", 0, "COLUMN", CLI_TEXT, F(sort), "sort by it; COLUMN:desc: the largest first", 0, 0},  \
     {"watch", 'w', "[T]", CLI_MAYBE, F(watch_ms), "look again every T (2s), until Ctrl-C", 100, INT64_C(86400000)}, \
-    {"limit", 'n', "N", CLI_INT, F(limit), "at most so many (100 on a terminal and with --watch; 0 = all)", 0, INT_MAX}
+    {"limit", 'n', "N", CLI_INT, F(limit), "at most N rows (100 on a terminal and with --watch; 0 = all; 10000 with --watch)", 0, INT_MAX}
 static const struct cli_option plain_options[] = {FORMS, {0}};
 static const struct cli_option queue_options[] = {QUEUE, FORMS, {0}};
 static const struct cli_option node_options[] = {NODE, FORMS, {0}};

@@ -1,7 +1,7 @@
 /*
- * `queuetop metrics`: what the console knows of its sources, for Prometheus and its kin: once to
- * standard output, again and again into a file, or by HTTP. It asks what a console asks, within the
- * same budget; a scrape is answered from memory and costs the server nothing.
+ * `queuetop metrics`: the data of the console's sources for Prometheus and similar programs: once
+ * to standard output, repeatedly into a file, or by HTTP. It asks the servers what a console asks,
+ * within the same budget; a scrape is answered from memory and costs the server nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,9 +49,9 @@ struct exporter {
     const struct metrics_options *o;
     struct sources *ss;
     struct http *http;
-    int64_t until_ms; /* of the only look; 0 = until a signal */
-    int64_t write_ms; /* when the file is due */
-    bool told;        /* that the file can't be written */
+    int64_t until_ms; /* end of the only look; 0 = until a signal */
+    int64_t write_ms; /* when the file must be written next */
+    bool told;        /* the user knows that the file can't be written */
 };
 
 static const enum topic topics[] = {TOPIC_QUEUES, TOPIC_LIFE,  TOPIC_PACE,
@@ -59,7 +59,8 @@ static const enum topic topics[] = {TOPIC_QUEUES, TOPIC_LIFE,  TOPIC_PACE,
 
 /* --- what is asked ---------------------------------------------------------------------------- */
 
-/* Each source, also those that were found beside another. One that can't be opened is not up. */
+/* Asks for the topics of all sources, also of those that were found later. A source that can't be
+ * opened is down. */
 static void
 want_all(struct exporter *x)
 {
@@ -138,7 +139,7 @@ on_page(void *ctx, bool modern, struct buf *out)
     write_page(ctx, modern, out);
 }
 
-/* Whoever reads the file sees the old one or the new one. */
+/* Replaces the file at once, so that a reader sees the old or the new one, never a part. */
 static bool
 replace_file(const char *path, const struct buf *text, struct err *e)
 {
@@ -164,7 +165,8 @@ replace_file(const char *path, const struct buf *text, struct err *e)
     return ok;
 }
 
-/* What can't be written now may be written later: a disk was full. */
+/* Writes the file. A failure is not the end, because writing may work later, for example if the
+ * disk was full. */
 static void
 write_file(struct exporter *x)
 {
@@ -222,7 +224,7 @@ print_once(struct exporter *x)
         if (*line.why && line.state != SOURCE_LOOK_ONLY)
             cli_say(x->c, "%s: %s", line.name, line.why);
     }
-    int code = cli_flush(x->c);
+    int code = cli_flush_look(x->c);
     return code == CLI_DONE && up == 0 ? CLI_NO_SERVER : code;
 }
 

@@ -1,6 +1,6 @@
 /*
- * From a command line to a queue: connect, detect, bind the adapter. The first connection failure
- * is the answer; nothing is retried behind the user's back.
+ * From a command line to a queue: connect, detect, bind the adapter. If the first connection fails,
+ * the error is reported at once; nothing is retried silently.
  */
 #include "ui/cli/cli_open.h"
 
@@ -22,8 +22,8 @@ connect_to(struct cli *c, bool acts)
     struct db_options o;
 
     cli_db_options(c, &o);
-    o.schema = "pg_catalog"; /* adapters name their schema */
-    o.gate = NULL;           /* and know their owners */
+    o.schema = "pg_catalog"; /* adapters name their schema themselves */
+    o.gate = NULL;           /* and check its owner themselves */
     o.once = true;
     o.read_only = !acts;
     o.statement_timeout_ms = LOOK_TIMEOUT_MS;
@@ -32,7 +32,7 @@ connect_to(struct cli *c, bool acts)
     return c->db;
 }
 
-/* Tries all candidates in one call. A candidate whose own statement fails is left out, and the
+/* Tries all candidates in one call. A candidate whose own statement fails is left out and the
  * others are tried again. */
 static bool
 ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
@@ -52,8 +52,8 @@ ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
     }
 }
 
-/* Which database this is, for answers of the console's question; a server without libxml can't say.
- */
+/* Identifies the database, to find earlier answers to the console's question of trust; a server
+ * without libxml can't be identified. */
 static char *
 ask_server(struct cli_queue *q)
 {
@@ -74,7 +74,8 @@ ask_server(struct cli_queue *q)
     return server ? server : xstrdup("");
 }
 
-/* Reads who owns what was found. Nothing in a schema is used before its owner is known. */
+/* Reads the owners of the objects that were found. Nothing in a schema is used before its owner is
+ * known. */
 static bool
 choose(struct cli_queue *q, int n, struct err *e)
 {
@@ -91,7 +92,7 @@ choose(struct cli_queue *q, int n, struct err *e)
     if (ok && !adapter_choose(q->adapter, reply.results, &wish, e)) {
         ok = false;
         if (e->kind == ERR_DATA)
-            e->kind = ERR_SQL; /* there is a server, but no queue: as if a table were missing */
+            e->kind = ERR_SQL; /* the server has no queue: treat it as a missing table */
     }
     db_reply_done(&reply);
     free(server);
@@ -114,7 +115,7 @@ detect(struct cli_queue *q, struct err *e)
     return ok;
 }
 
-/* Version and role: what may be done here. */
+/* Reads version and role, which decide what is possible. */
 static bool
 ask_role(struct cli_queue *q, struct err *e)
 {
@@ -188,13 +189,48 @@ cli_close(struct cli_queue *q)
     q->adapter = NULL;
 }
 
+/* How to remove a setting, by its source. */
+static const char *
+way_out(const char *source)
+{
+    return !strcmp(source, "database")        ? "alter database NAME reset"
+           : !strcmp(source, "user")          ? "alter role NAME reset"
+           : !strcmp(source, "database user") ? "alter role NAME in database NAME reset"
+           : !strcmp(source, "client")        ? "leave out in PGOPTIONS or options="
+                                              : "alter system reset";
+}
+
+bool
+cli_takes_changes(struct cli_queue *q, struct err *e)
+{
+    const struct db_stmt stmt = {
+        .sql = "select s.source from pg_catalog.pg_settings s where s.name operator(pg_catalog.=) "
+               "'default_transaction_read_only' and s.setting operator(pg_catalog.=) 'on'"};
+    struct db_reply reply;
+
+    if (db_has_others(
+            q->db)) /* another host may take changes: the first refused change looks for it */
+        return true;
+    bool ok = db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, e);
+    if (ok && result_rows(reply.results[0]) > 0) {
+        const char *source = result_text(reply.results[0], 0, 0);
+        ok = fail(e, ERR_REFUSED,
+                  "nothing was changed: default_transaction_read_only is on (set by: %s). To allow "
+                  "changes: %s default_transaction_read_only; for one command: "
+                  "PGOPTIONS='-c default_transaction_read_only=off'",
+                  source, way_out(source));
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
 const struct role_row *
 cli_role(const struct cli_queue *q)
 {
     return q->role.n ? q->role.rows : NULL;
 }
 
-/* What the adapter has no section for stays empty. */
+/* Decodes the answers; if the adapter has no section, the rowset stays empty. */
 static bool
 decode(const struct cli_queue *q, struct db_reply *reply, const enum section_id *sections, int n,
        struct rowset *out, struct err *e)
@@ -223,8 +259,11 @@ read_clock(struct cli_queue *q, struct db_reply *reply)
 
     if (!record_decode(&record_spent, db_take(reply, reply->n - 1), &spent, &e))
         return;
-    if (spent.n == 1)
-        q->now_ms = ((const struct spent_row *)spent.rows)->now_ms;
+    if (spent.n == 1) {
+        const struct spent_row *row = spent.rows;
+        q->now_ms = row->now_ms;
+        q->spent_us += row->spent_us;
+    }
     rowset_free(&spent);
 }
 

@@ -8,29 +8,33 @@
 
 struct cli_queue {
     struct cli *cli;
-    struct db *db; /* the cli's, freed by it */
+    struct db *db; /* owned and freed by the cli */
     struct adapter *adapter;
-    char *source;   /* "host/database", for JSON; in the cli's memory */
-    int64_t now_ms; /* the server's clock at the last answer */
+    char *source;     /* "host/database", for JSON; in the cli's memory */
+    int64_t now_ms;   /* the server's clock at the last answer */
+    int64_t spent_us; /* time that the server spent on all answers */
     struct rowset role;
 };
 
-/* Connects and finds the queue in --schema; acts: for changing something. */
+/* Connects and finds the queue in --schema. acts: the connection is for changes. */
 bool cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
     __attribute__((warn_unused_result));
 void cli_close(struct cli_queue *q);
+/* False if default_transaction_read_only is on; *e says where it is set and how to remove it. */
+bool cli_takes_changes(struct cli_queue *q, struct err *e) __attribute__((warn_unused_result));
 const struct role_row *cli_role(const struct cli_queue *q);
 
-/* The answers of n sections to the same parameters, in one transaction; rowsets are the caller's.
- * Of several, those that the adapter has not are empty. False frees them all. */
+/* Asks n sections with the same parameters, in one transaction; the caller frees the rowsets. If n
+ * > 1, a section that the adapter lacks gives an empty rowset. If it fails, all rowsets are freed.
+ */
 bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struct params *p,
              struct rowset *out, struct err *e) __attribute__((warn_unused_result));
 
-/* A full id of a job, in the adapter's shape; NULL: of an action. */
+/* Whether s is a full id of a job in the adapter's form; a NULL: a full id of an action. */
 bool cli_is_id(const struct adapter *a, const char *s);
-/* The full id of a job (SEC_JOBS) or of an action (SEC_AUDIT) that begins or ends with what was
- * typed, 4 digits at least; a full id is taken as it is. The result lives as long as the cli.
- * ERR_USAGE: no such id among those looked at, or several, which the text names. */
+/* The full id of a job (SEC_JOBS) or of an action (SEC_AUDIT) that begins or ends with the typed
+ * text, at least 4 digits; a full id is returned unchanged. The result lives as long as the cli.
+ * ERR_USAGE: none of the ids that were read fits, or several do; the error names them. */
 const char *cli_full_id(struct cli_queue *q, enum section_id of, const char *typed, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -1,8 +1,8 @@
 /*
- * `queuetop push`: one job from an argument, a file or standard input, or one job a line of it.
- * Reading goes through the loop (a pipe that stays silent must not keep the rest from being sent),
- * one push is out at a time, and what was read meanwhile goes with the next one. An id is printed
- * when the server has the job, never before.
+ * `queuetop push`: pushes one job from an argument, a file or standard input, or one job for each
+ * line. The loop reads the input, so that a silent pipe does not delay the jobs that were read. One
+ * push is under way at a time; lines that are read meanwhile go with the next one. An id is printed
+ * only when the server has the job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,16 +21,17 @@
 #include "ui/cli/verbs.h"
 
 enum { BATCH = 500, CHUNK = 65536 };
-static const size_t batch_bytes = 4 << 20;    /* about what one statement carries */
-static const size_t ahead_bytes = 16 << 20;   /* read while a push is out: then reading waits */
-static const size_t input_bytes = 256u << 20; /* one job's payload */
+static const size_t batch_bytes = 4 << 20;    /* about the size of one statement */
+static const size_t ahead_bytes = 16 << 20;   /* read during a push; then reading waits */
+static const size_t input_bytes = 256u << 20; /* the largest payload of one job */
 
 struct push_options {
     const char *kind, *payload, *file, *type, *at, *unique, *concurrency, *expires_at, *id;
     int priority, max_tries;
     int64_t delay_ms, expires_in_ms, run_timeout_ms, lease_timeout_ms;
     int64_t wait_ms; /* 0 = no, CLI_NO_TIME = for ever */
-    const char *csv, *rejects;
+    const char *csv, *json, *rejects;
+    struct cli_list columns;
     int64_t from_line;
     bool lines;
 };
@@ -42,13 +43,13 @@ struct push {
     struct queue *queue;
     int fd, watch;
     bool at_end, is_sending, is_done;
-    bool one_by_one; /* a batch was refused: find the line that is to blame */
+    bool one_by_one; /* a batch was rejected: find the bad line */
     struct buf in;
-    size_t used;        /* bytes of `in` that are in the push that is out, or were sent */
-    int64_t line;       /* lines taken so far */
-    int64_t first_line; /* of the push that is out */
+    size_t used;        /* bytes of `in` in the running push or sent earlier */
+    int64_t line;       /* lines read into jobs so far */
+    int64_t first_line; /* the first line of the running push */
     int64_t pushed;
-    int lines[BATCH]; /* line of each job that is out, counted from first_line */
+    int lines[BATCH]; /* line of each job of the running push, counted from first_line */
     char id[QUEUE_ID_LEN + 1];
     int code;
 };
@@ -66,7 +67,8 @@ say_pushed(const struct push *p)
     cli_say(p->cli, "%" PRId64 " job%s pushed", p->pushed, p->pushed == 1 ? " was" : "s were");
 }
 
-/* Asked by its id after the answer was lost: is it there? A batch is there as a whole or not. */
+/* The answer to a push was lost, so the server was asked whether the job is there. Of a batch
+ * either all jobs are there or none. */
 static void
 on_there(void *ctx, const struct err *e, bool is_there)
 {
@@ -90,7 +92,7 @@ on_there(void *ctx, const struct err *e, bool is_there)
     stop(p, p->pushed > 0 || (p->o->lines && is_there) ? CLI_PART : p->code);
 }
 
-/* If the server can't read a value, the user has typed it: the error names the option. The server
+/* If the server can't read a value that the user has typed, the error names the option. The server
  * reads only times and JSON; the other values are text. */
 static void
 blame_input(const struct push_options *o, struct err *e)
@@ -154,8 +156,8 @@ describe(const struct push *p, struct queue_push *job)
                                .check_id = o->id != NULL};
 }
 
-/* Goes on reading the input, unless enough lines wait to be sent. If no push is under way, only
- * more input makes a job. */
+/* Watches the input, unless enough lines wait to be sent. If no push is under way, only more input
+ * can make a job. */
 static void
 watch_input(const struct push *p)
 {
@@ -228,8 +230,7 @@ send_one(struct push *p, const char *payload, size_t len)
     queue_push(p->queue, &job, 1, on_push, p);
 }
 
-/* The next whole line from `at`; its length without the newline, or false when there is none yet.
- */
+/* The next whole line from `at`: its length without the line break; false if there is none yet. */
 static bool
 next_line(const struct push *p, size_t at, size_t *len, size_t *next)
 {
@@ -251,7 +252,7 @@ is_blank(const char *s, size_t len)
     return len == 0;
 }
 
-/* Takes lines into jobs until the batch is full. False: a line is not what it should be. */
+/* Makes lines into jobs until the batch is full. False: a line is not valid. */
 static bool
 take_lines(struct push *p, struct queue_push *jobs, int *n, struct err *e)
 {
@@ -267,7 +268,7 @@ take_lines(struct push *p, struct queue_push *jobs, int *n, struct err *e)
         jobs[*n].payload_len = len;
         if (is_job && !queue_push_check(&jobs[*n], e)) {
             if (*n > 0)
-                return true; /* those before it first */
+                return true; /* push the lines before it first */
             return fail_in(e, "line %" PRId64, p->line + 1);
         }
         p->used = next;
@@ -352,12 +353,16 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
         return fail(e, ERR_USAGE, "--lines reads standard input: push %s - --lines", c->words[0]);
     if (o->lines && (o->id || o->unique))
         return fail(e, ERR_USAGE, "--lines makes many jobs: --id and --unique name one");
-    if (o->csv && (dash || o->payload || o->file || o->lines || o->id || o->unique || o->wait_ms))
+    if (o->csv && o->json)
+        return fail(e, ERR_USAGE, "--csv and --json exclude each other");
+    if ((o->csv || o->json) &&
+        (dash || o->payload || o->file || o->lines || o->id || o->unique || o->wait_ms))
         return fail(e, ERR_USAGE,
-                    "--csv goes without -, --payload, --payload-file, --lines, --id, --unique and "
-                    "--wait: the columns say that");
-    if (!o->csv && (o->rejects || o->from_line))
-        return fail(e, ERR_USAGE, "--rejects and --from-line go with --csv");
+                    "%s goes without -, --payload, --payload-file, --lines, --id, --unique and "
+                    "--wait: the columns say that",
+                    o->csv ? "--csv" : "--json");
+    if (!o->csv && !o->json && (o->rejects || o->from_line || o->columns.n))
+        return fail(e, ERR_USAGE, "--columns, --rejects and --from-line go with --csv and --json");
     if (o->lines && o->wait_ms)
         return fail(e, ERR_USAGE, "--lines makes many jobs: --wait waits for one");
     if (o->id && strlen(o->id) != QUEUE_ID_LEN)
@@ -424,8 +429,11 @@ run(struct push *p, struct err *e)
 static int
 push_table_rows(struct cli *c, const struct push *p)
 {
-    struct import_words w = {
-        .file = p->o->csv, .rejects = p->o->rejects, .from_line = p->o->from_line};
+    struct import_words w = {.file = p->o->csv ? p->o->csv : p->o->json,
+                             .is_json = p->o->json != NULL,
+                             .rejects = p->o->rejects,
+                             .names = p->o->columns,
+                             .from_line = p->o->from_line};
 
     describe(p, &w.standard);
     return cli_import(c, &w);
@@ -440,7 +448,7 @@ push_run(struct cli *c, const void *options)
 
     if (!check(c, o, &e))
         return cli_usage(c, "%s", e.text);
-    if (o->csv)
+    if (o->csv || o->json)
         return push_table_rows(c, &p);
     if (!(p.queue = queue_new(cli_db(c, true), c->schema, &e)))
         return cli_fail(c, &e);
@@ -461,7 +469,8 @@ push_run(struct cli *c, const void *options)
     if (p.fd > STDIN_FILENO)
         close(p.fd);
     buf_free(&p.in);
-    return p.code == CLI_DONE && o->wait_ms ? cli_wait_outcome(c, p.id, o->wait_ms) : p.code;
+    return p.code == CLI_DONE && o->wait_ms ? cli_wait_outcome(c, p.id, p.queue_name, o->wait_ms)
+                                            : p.code;
 }
 
 #define F(field) offsetof(struct push_options, field)
@@ -470,17 +479,19 @@ push_run(struct cli *c, const void *options)
 static const struct cli_option push_table[] = {
     {"kind", 'k', "K", CLI_TEXT, F(kind), "what sort of job it is", 0, 0},
     {"payload", 0, "TEXT", CLI_TEXT, F(payload), "the payload (JSON, unless --type says else)", 0, 0},
-    {"payload-file", 0, "F", CLI_TEXT, F(file), "the payload is what stands in file F (256 MiB at most)", 0, 0},
+    {"payload-file", 0, "F", CLI_TEXT, F(file), "the payload is the content of file F (256 MiB at most)", 0, 0},
     {"lines", 'l', NULL, CLI_FLAG, F(lines), "with -: one job a line of standard input", 0, 0},
     {"csv", 0, "FILE", CLI_TEXT, F(csv), "one job a row of FILE; the first line names the columns", 0, 0},
-    {"rejects", 0, "FILE", CLI_TEXT, F(rejects), "with --csv: bad rows go there with line and reason, the rest is pushed", 0, 0},
-    {"from-line", 0, "N", CLI_BIG, F(from_line), "with --csv: pass over the lines before N", 1, INT64_MAX},
+    {"json", 0, "FILE", CLI_TEXT, F(json), "one job a line of FILE: a JSON object with these columns as members", 0, 0},
+    {"columns", 0, "NAMES", CLI_LIST, F(columns), "with --csv, --json: A=B,C=: what FILE calls A is the column B; C is passed over", 0, 0},
+    {"rejects", 0, "FILE", CLI_TEXT, F(rejects), "with --csv, --json: bad rows go there with line and reason, the rest is pushed", 0, 0},
+    {"from-line", 0, "N", CLI_BIG, F(from_line), "with --csv, --json: pass over the lines before N", 1, INT64_MAX},
     {"type", 't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are", 0, 0},
     {"delay", 0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
     {"at", 0, "TIME", CLI_TEXT, F(at), "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
     {"priority", 0, "N", CLI_INT, F(priority), "0 (soonest) to 9, default 5", 0, 9},
     {"unique", 'u', "KEY", CLI_TEXT, F(unique), "one unfinished job a queue and key", 0, 0},
-    {"concurrency-key", 0, "KEY", CLI_TEXT, F(concurrency), "few jobs of a queue and key at a time (the queue's --per-key, 1)", 0, 0},
+    {"concurrency-key", 0, "KEY", CLI_TEXT, F(concurrency), "at most --per-key (1) jobs of a queue with this key run at once", 0, 0},
     {"expires-at", 0, "TIME", CLI_TEXT, F(expires_at), "not started after that time: cancelled then", 0, 0},
     {"expires-in", 0, "T", CLI_TIME, F(expires_in_ms), "not started after that time has passed", 1, INT64_MAX},
     {"id", 0, "UUID", CLI_TEXT, F(id), "the job's id, any uuid: pushed again it is the same job", 0, 0},
@@ -498,7 +509,7 @@ const struct cli_verb verbs_push[] = {
     {
      .name = "push",
      .examples = {"push mails -k welcome --payload '{\"to\": 7}'",
-                     "push mails --csv jobs.csv --rejects bad.csv"},
+                     "push mails --csv users.csv --columns body=payload,name= --rejects bad.csv"},
      .words = "QUEUE [-]",
      .help = "Push a job and print its id; - reads the payload from standard input",
      .min_words = 1,
@@ -511,11 +522,18 @@ const struct cli_verb verbs_push[] = {
             "A second push with the same --id, or the same --unique key while such a job is "
             "unfinished, makes no\nsecond job: it prints the id of the first and says so. In a "
             "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too. "
-            "--wait exits with 0 (completed), 7 (failed, cancelled)\nor 8 (the time is over), "
-            "as job --wait does; it reads the job, which takes more than a worker's role.\n\n--csv "
+            "--wait exits with 0 (completed), 7 (failed, cancelled),\n8 (the time is over) or 10 "
+            "(the "
+            "job has ended without a failure, and its queue keeps no history),\nas job --wait "
+            "does; it reads the job, which takes more than a worker's role.\n\n--csv "
             "knows the columns queue, kind, payload, type, priority, run_after, expires_at, "
-            "unique_key, concurrency_key,\nid, max_tries, run_timeout and lease_timeout. An empty "
-            "cell says nothing: the options hold. If it is stopped, it\nprints the line to go on "
-            "from (--from-line). A file of rejects is read again as it is.", },
+            "unique_key, concurrency_key,\nid, max_tries, run_timeout and lease_timeout. For an "
+            "empty "
+            "cell the option holds. If it is stopped, it prints\nthe line to go on from "
+            "(--from-line). --json has the same names in an object a line; the payload is a "
+            "value,\nor a string if there is a type. A row has 16 MiB at most.\n\nPush a file of "
+            "rejects like any other file, after you have mended its rows. With --json, a line that "
+            "was\nno JSON object is in the member \"text\" of its reject (bytes that are not UTF-8 "
+            "are read as Latin-1):\nmend that text, and put it in place of the whole object.", },
     {0},
 };

@@ -1,6 +1,7 @@
 /*
- * `queuetop queue NAME`: what is set for a queue, and setting it. The words of an option go to the
- * server as they are: there the rules stand (setting_rules), so every client hears the same errors.
+ * `queuetop queue NAME`: shows or changes the settings of a queue. The values of the options go to
+ * the server unchanged: the server has the rules (setting_rules), so every client gets the same
+ * errors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static const char *const names[SETTINGS] = {
 /* clang-format on */
 
 struct queue_words {
-    struct act_words act; /* first: its options write there */
+    struct act_words act; /* must be first: its options write there */
     bool pause, resume;
     const char *value[SETTINGS]; /* NULL = not given */
 };
@@ -60,7 +61,7 @@ add_given(struct buf *b, const char *name, const char *value)
         add_setting(b, name, value, strlen(value));
 }
 
-/* "5s..1h": the first wait and the longest; "5s": the first. */
+/* Adds "5s..1h": the first wait and the longest; "5s": only the first. */
 static void
 add_backoff(struct buf *b, const char *value)
 {
@@ -119,7 +120,7 @@ show_settings(struct cli *c, const struct queue_words *w)
         return cli_fail(c, &e);
     if (n == 0)
         cli_say(c, "no job was ever seen in queue \"%s\", and nothing is set for it", c->words[0]);
-    int code = cli_flush(c);
+    int code = cli_flush_look(c);
     return code != CLI_DONE ? code : n > 0 ? CLI_DONE : CLI_NOTHING;
 }
 
@@ -149,11 +150,16 @@ static const struct cli_option queue_options[] = {
 #define SETTING_OPTION(id, option, arg, help) {option, 0, arg, CLI_TEXT, F(value[SET_##id]), help, 0, 0},
 #include "gen/settings.def"
     ACT_OPTIONS, {0}};
+static const char *const also[][2] = {
+#define SETTING(id, place, label, hint)
+#define SETTING_OPTION(id, option, arg, help) {#id, option},
+#include "gen/settings.def"
+    {NULL, NULL}};
 
 const struct cli_verb verbs_queue[] = {
     {.name = "queue", .examples = {"queue mails", "queue mails --rate 50/s --limit 9 --yes"},
      .words = "QUEUE", .help = "What is set for a queue: show it, or set limits, weight, tries, history",
-     .min_words = 1, .max_words = 1, .options = queue_options, .size = sizeof(struct queue_words), .defaults = &queue_defaults,
+     .min_words = 1, .max_words = 1, .options = queue_options, .also = also, .size = sizeof(struct queue_words), .defaults = &queue_defaults,
      .run = run_queue,
      .more = "Without options it shows what is set. The value `default` takes a setting back."},
     {0},

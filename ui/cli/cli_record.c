@@ -1,6 +1,6 @@
 /*
- * `queuetop record FILE`: the flight recorder without a screen, for a service that runs day and
- * night. It asks what a console would, within the same budget, and waits for a server that is gone.
+ * `queuetop record FILE`: the recorder without a screen, for a service that runs day and night. It
+ * asks the server what a console asks, within the same budget, and waits for a server that is gone.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct recording {
     struct cli *c;
     struct source *source;
     int64_t until_ms; /* monotonic; 0 = until a signal */
-    bool told;        /* what is in the way of the connection was said */
+    bool told;        /* the user knows why there is no connection */
 };
 
 static void
@@ -127,15 +127,16 @@ const struct cli_verb verbs_record[] = {
      .examples = {"record -d app night.tape --for 8h", "record -d app night.tape --interval 5s"},
      .words = "FILE",
      .help =
-            "keep what the console would show in FILE, without a screen; --replay FILE shows it", .min_words = 1,
+            "Keep what the console would show in FILE, without a screen; --replay FILE shows it", .min_words = 1,
      .max_words = 1,
      .options = options,
      .size = sizeof(struct record_options),
      .defaults = &defaults,
      .run = run_recorder,
-     .more =
-            "FILE is made with mode 0600, or gone on with. It holds names, counts, errors and "
-            "what\n"
-            "of jobs was asked for: payloads of jobs that a console opened (queuetop --record).", },
+     .more = "A new FILE gets mode 0600; a recording that exists is continued. It holds names, "
+                "counts\n"
+                "and errors. It holds payloads only if a console makes it (queuetop --record), and "
+                "only of\n"
+                "the jobs that are opened there.", },
     {0 },
 };

@@ -1,6 +1,6 @@
 /*
- * Rows for the command line. A cell is made once as text, by its kind and the form; the forms
- * differ in how cells are joined.
+ * Rows for the command line. A cell is made into text once, by its kind and the form; the forms
+ * differ in how they join cells.
  */
 #include "ui/cli/cli_table.h"
 
@@ -105,7 +105,7 @@ cli_table_line(const char *s, size_t len)
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-/* What the field of a kind holds. */
+/* The C type of the field of a kind. */
 enum holds { HOLDS_TEXT, HOLDS_INT, HOLDS_BIG, HOLDS_DOUBLE, HOLDS_BOOL, HOLDS_NOTHING };
 
 static enum holds
@@ -185,7 +185,7 @@ is_age(enum column_kind kind)
     return kind == K_AGE || kind == K_AGE_SHORT;
 }
 
-/* The value for programs, unquoted. */
+/* Writes the value for programs, unquoted. */
 static void
 add_plain(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
@@ -217,7 +217,7 @@ add_plain(const struct cli_table *o, const struct column *c, const void *row, st
     }
 }
 
-/* The value for people, where it is not the one for programs; false = it is. */
+/* Writes the value for people; false = it is the same as for programs. */
 static bool
 add_words(const struct cli_table *o, const struct column *c, const void *row, struct buf *b)
 {
@@ -253,7 +253,7 @@ add_cell(const struct cli_table *o, const struct column *c, const void *row, str
         buf_str(b, "-");
     } else if (add_words(o, c, row, b)) {
         return;
-    } else if (is_text(c)) { /* in a pipe, too: it may end at a terminal */
+    } else if (is_text(c)) { /* sanitised also in a pipe: it may end at a terminal */
         text_clean(b, AT(char *const, row, c), strlen(AT(char *const, row, c)), TEXT_LINE,
                    c->most && o->terminal ? c->most : INT_MAX);
     } else {
@@ -262,7 +262,7 @@ add_cell(const struct cli_table *o, const struct column *c, const void *row, str
     }
 }
 
-/* The first column of a row for people, "" for null; the caller frees. */
+/* The first column of a row for people, "" for null; the caller frees it. */
 static char *
 out_text(const struct cli_table *o, const void *row)
 {
@@ -321,6 +321,8 @@ measure(struct cli_table *o, const void *const *rows, int n)
         if (!title_of(col))
             continue;
         o->width[c] = (int)strlen(title_of(col));
+        if (o->follows && col->most > o->width[c])
+            o->width[c] = col->most;
         for (int i = 0; i < n; i++) {
             buf_clear(&cell);
             add_cell(o, col, rows[i], &cell);
@@ -465,8 +467,8 @@ add_csv(struct buf *b, const char *s, size_t len)
         buf_str(b, "\"");
 }
 
-/* A text that begins like a formula gets a quote before it, which a spreadsheet takes for "text".
- */
+/* Writes a quote before a text that begins like a formula: then a spreadsheet takes the cell for
+ * text. */
 static void
 add_safe(const struct cli_table *o, const struct column *c, const void *row, struct buf *cell)
 {

@@ -1,10 +1,12 @@
 /*
- * Waiting for a job: looks with a back-off. No LISTEN, because only workers are told of jobs, and
- * because a session that listens keeps the server's queue of notifications.
+ * Waits for a job: reads its state again and again, with growing pauses. LISTEN is not used,
+ * because only workers get notifications about jobs, and because a session that listens holds back
+ * the server's queue of notifications.
  */
 #include "ui/cli/cli_wait.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/base/clock.h"
@@ -19,7 +21,9 @@ struct wait {
     int64_t until_ms; /* monotonic; 0 = for ever */
     int64_t pause_ms;
     bool is_open, was_there, is_told;
+    bool knows_history, keeps_none; /* the answer has come; the queue keeps no finished jobs */
     char state[40];
+    char *queue; /* the job's queue; NULL = not known yet */
 };
 
 static bool
@@ -41,6 +45,8 @@ ask_state(struct wait *w, enum section_id section, struct err *e)
     const struct job_row *j = ok && rows.n > 0 ? rows.rows : NULL;
     if (ok)
         snprintf(w->state, sizeof w->state, "%s", j && *j->id ? j->state : "");
+    if (ok && *w->state && !w->queue)
+        w->queue = xstrdup(j->queue);
     rowset_free(&rows);
     params_done(&p);
     return ok;
@@ -58,14 +64,42 @@ read_state(struct wait *w, struct err *e)
     return ask_state(w, SEC_JOB, e);
 }
 
-/* False: it is no error that passes. */
+/* Asks once whether the job's queue keeps finished jobs. If it keeps none, the user learns before
+ * the wait that the outcome can't be known. */
+static bool
+ask_history(struct wait *w, struct err *e)
+{
+    enum section_id section = SEC_QUEUE_SETTINGS;
+    struct params p = {0};
+    struct rowset rows = {0};
+
+    if (w->knows_history || !w->queue || !adapter_has(w->q->adapter, section))
+        return true;
+    params_set(&p, PARAM_QUEUE, w->queue);
+    bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
+    const struct setting_row *s = rows.rows;
+    for (int i = 0; ok && i < rows.n; i++)
+        w->keeps_none |= !strcmp(s[i].setting, "history") && !strcmp(s[i].value, "none");
+    w->knows_history = ok;
+    rowset_free(&rows);
+    params_done(&p);
+    if (w->keeps_none)
+        cli_say(
+            w->q->cli,
+            "queue \"%s\" keeps no history: if the job does not fail, nothing is kept of how it "
+            "ends",
+            w->queue);
+    return ok;
+}
+
+/* Looks once. False: the error is not a temporary one. */
 static bool
 look(struct wait *w, struct err *e)
 {
     *e = (struct err){.kind = ERR_NONE};
     if (!w->is_open)
         w->is_open = cli_open(w->q->cli, false, w->q, e);
-    if (w->is_open && read_state(w, e)) {
+    if (w->is_open && read_state(w, e) && ask_history(w, e)) {
         w->is_told = false;
         return true;
     }
@@ -111,36 +145,55 @@ judge(const struct wait *w)
 {
     if (*w->state)
         return strcmp(w->state, "completed") ? CLI_FAILED : CLI_DONE;
+    if (w->was_there && w->keeps_none) {
+        cli_say(w->q->cli, "the job has ended and has not failed: it was completed, cancelled or "
+                           "deleted, and nothing was kept of it");
+        return CLI_UNKNOWN;
+    }
     if (w->was_there)
-        cli_say(w->q->cli,
-                "the job is not there any more: it was deleted, or its queue keeps no history");
+        cli_say(w->q->cli, "the job is not there any more: it was deleted");
     else
         cli_say(w->q->cli, "there is no job %s", w->id);
     return CLI_NOTHING;
 }
 
-bool
-cli_wait(struct cli_queue *q, const char *id, int64_t wait_ms, int *code, struct err *e)
+/* Looks until the wait has ended; false: *e is the error. */
+static bool
+wait_for_end(struct wait *w, int *code, struct err *e)
 {
-    struct wait w = {.q = q, .id = id, .pause_ms = FIRST_MS, .is_open = q->adapter != NULL};
+    for (;;) {
+        if (!look(w, e))
+            return false;
+        if (w->is_open && (!*w->state || has_ended(w->state))) {
+            *code = judge(w);
+            return true;
+        }
+        w->was_there |= w->is_open;
+        if (w->until_ms && clock_ms() >= w->until_ms) {
+            *code = say_time_over(w);
+            return w->is_open || fail(e, ERR_CONN, "no server");
+        }
+        if (!sleep_a_while(w, e))
+            return false;
+    }
+}
+
+bool
+cli_wait(struct cli_queue *q, const char *id, const char *queue, int64_t wait_ms, int *code,
+         struct err *e)
+{
+    struct wait w = {.q = q,
+                     .id = id,
+                     .pause_ms = FIRST_MS,
+                     .is_open = q->adapter != NULL,
+                     .was_there = queue != NULL,
+                     .queue = queue ? xstrdup(queue) : NULL};
 
     if (wait_ms != CLI_NO_TIME)
         w.until_ms = clock_ms() + wait_ms;
-    for (;;) {
-        if (!look(&w, e))
-            return false;
-        if (w.is_open && (!*w.state || has_ended(w.state))) {
-            *code = judge(&w);
-            return true;
-        }
-        w.was_there |= w.is_open;
-        if (w.until_ms && clock_ms() >= w.until_ms) {
-            *code = say_time_over(&w);
-            return w.is_open || fail(e, ERR_CONN, "no server");
-        }
-        if (!sleep_a_while(&w, e))
-            return false;
-    }
+    bool ok = wait_for_end(&w, code, e);
+    free(w.queue);
+    return ok;
 }
 
 static void
@@ -172,15 +225,15 @@ print_outcome(struct cli_queue *q, const char *id, struct err *e)
 }
 
 int
-cli_wait_outcome(struct cli *c, const char *id, int64_t wait_ms)
+cli_wait_outcome(struct cli *c, const char *id, const char *queue, int64_t wait_ms)
 {
     struct cli_queue q = {.cli = c};
     struct err e = {0};
     int code = CLI_DONE;
 
-    c->adapter = "native"; /* where it was pushed */
+    c->adapter = "native"; /* the queue where it was pushed */
     c->wish = c->schema;
-    bool ok = cli_wait(&q, id, wait_ms, &code, &e);
+    bool ok = cli_wait(&q, id, queue, wait_ms, &code, &e);
     if (ok && (code == CLI_DONE || code == CLI_FAILED))
         ok = print_outcome(&q, id, &e);
     if (q.adapter)

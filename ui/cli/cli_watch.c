@@ -1,7 +1,6 @@
 /*
- * A list once, or again and again (--watch). On a terminal each look is drawn over the one before:
- * the cursor goes up, each line is written over and its rest erased; what was there before stays
- * where it is.
+ * Prints a list once or repeatedly (--watch). On a terminal each look is drawn over the one before:
+ * the cursor moves up, each line is overwritten and its rest erased; text above stays.
  */
 #include <limits.h>
 #include <signal.h>
@@ -15,7 +14,7 @@
 #include "model/base/text.h"
 #include "ui/cli/cli_list.h"
 
-enum { WATCH_MS = 2000 };
+enum { WATCH_MS = 2000, WATCH_MOST = 10000 };
 
 struct watch {
     struct cli *c;
@@ -23,7 +22,7 @@ struct watch {
     const struct listing *listing;
     struct cli_queue q;
     bool is_open, is_told, is_over, draws;
-    int lines; /* of the last look, on a terminal */
+    int lines; /* lines of the last look, on a terminal */
 };
 
 bool
@@ -72,7 +71,7 @@ add_frame_line(struct buf *out, const char *s, size_t len, int width)
     buf_str(out, "\033[K\n");
 }
 
-/* Over the look before, as much as the terminal has lines for. */
+/* Draws over the look before, with as many lines as the terminal has. */
 static void
 draw(struct watch *t, const char *text)
 {
@@ -96,7 +95,7 @@ draw(struct watch *t, const char *text)
     t->lines = n;
 }
 
-/* One object for all rows, with the time of the look. */
+/* Prints one object with all rows and the time of the look. */
 static void
 print_object(const struct watch *t, const char *text)
 {
@@ -122,7 +121,8 @@ print_look(struct watch *t, const char *text, bool first)
         printf("%s%s", first ? "" : "\n", text);
 }
 
-/* True if a look was printed. A lost connection is told once and made anew at the next look. */
+/* True if a look was printed. A lost connection is reported once and opened again at the next look.
+ */
 static bool
 look_again(struct watch *t, bool first, struct err *e)
 {
@@ -146,7 +146,7 @@ look_again(struct watch *t, bool first, struct err *e)
     return n >= 0;
 }
 
-/* False: it ends, with *code. */
+/* Handles an error. False: the verb ends, with *code. */
 static bool
 judge(struct watch *t, bool first, const struct err *e, int *code)
 {
@@ -161,7 +161,7 @@ judge(struct watch *t, bool first, const struct err *e, int *code)
     if (!t->is_told)
         cli_say(t->c, "%s; trying again", e->text);
     t->is_told = true;
-    t->lines = 0; /* the words on standard error are in between */
+    t->lines = 0; /* the message on standard error is in between */
     return true;
 }
 
@@ -197,8 +197,9 @@ list_watch(struct cli *c, const struct list_words *w, const struct listing *list
         struct err e = {0};
         int64_t next = clock_ms() + every;
         if (look_again(&t, first, &e)) {
-            code = cli_flush(c);
-            goes_on = code == CLI_DONE;
+            goes_on = fflush(stdout) == 0 && !ferror(stdout);
+            code = cli_flush_look(c);
+            goes_on = goes_on && code == CLI_DONE;
         } else
             goes_on = judge(&t, first, &e, &code);
         first = false;
@@ -209,7 +210,7 @@ list_watch(struct cli *c, const struct list_words *w, const struct listing *list
     return code;
 }
 
-/* Wrong words are told before a connection is made. */
+/* Reports wrong words before a connection is made. */
 static bool
 check_words(const struct list_words *w, const struct listing *listing, struct err *e)
 {
@@ -217,6 +218,9 @@ check_words(const struct list_words *w, const struct listing *listing, struct er
 
     if (w->json && w->csv)
         return fail(e, ERR_USAGE, "--json and --csv exclude each other");
+    if (w->watch_ms && (w->limit == 0 || w->limit > WATCH_MOST)) /* one look is in memory */
+        return fail(e, ERR_USAGE, "--watch shows %d rows at most: --limit 1 to %d", WATCH_MOST,
+                    WATCH_MOST);
     cli_table_begin(&t, list_form(w), "", listing->columns);
     return listing->varies || cli_table_choose(&t, listing->columns, &w->columns, w->sort, e);
 }

@@ -1,5 +1,6 @@
 /*
- * `queuetop help`: about the program, a verb, or what other queue systems call our things.
+ * `queuetop help`: about the program, about a verb, or about the words that other queue systems
+ * use.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const char *const titles[COLUMNS] = {"HERE",    "River",   "Oban",
                                             "pg-boss", "BullMQ",  "graphile-worker"};
 
 /* clang-format off */
-/* Ours, then theirs in the order of the titles; "-" = they have none. */
+/* Our word, then the words of the others in the order of the titles; "-" = they have no such thing.
+ */
 static const char *const words[][COLUMNS] = {
     {"ready", "available", "available", "enqueued", "queued", "ready", "created", "waiting", "run_at is over"},
     {"scheduled", "scheduled", "scheduled", "scheduled", "scheduled", "scheduled", "created", "delayed", "run_at to come"},
@@ -85,7 +87,7 @@ print_words(const struct cli *c)
     for (int i = 0; i < WORDS; i++)
         print_row(words[i], widths);
     print_aliases();
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 static int
@@ -104,7 +106,7 @@ run_help(struct cli *c, const void *options)
         return cli_usage(c, "there is no verb '%s'", word);
     c->verb = v;
     cli_help(c);
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 static int
@@ -112,7 +114,7 @@ run_version(struct cli *c, const void *options)
 {
     (void)options;
     cli_version();
-    return cli_flush(c);
+    return cli_flush_look(c);
 }
 
 const struct cli_verb verbs_words[] = {

@@ -1,6 +1,6 @@
 /*
- * The verbs that make a queue go: schedule, work. What they do stands in the model; here are their
- * words. (push: ui/cli/cli_push.c, install: ui/cli/cli_install.c)
+ * The verbs that run a queue: schedule, work. The model does the work; this file has the options.
+ * (push: ui/cli/cli_push.c, install: ui/cli/cli_install.c)
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,15 +16,24 @@
 #include "model/worker/worker.h"
 #include "ui/cli/verbs.h"
 
-enum { RESULT_BYTES = 65536, ERROR_BYTES = 8192, GRACE_MS = 10000 };
+enum {
+    RESULT_BYTES = 65536,
+    ERROR_BYTES = 8192,
+    GRACE_MS = 10000,
+    SLEEP_LEAST_MS = 1000,            /* the least that node_sleep() accepts */
+    SCHEDULER_SLEEP_LEAST_MS = 20000, /* scheduler_sleep() never sleeps for less than 11 s */
+    SLEEP_MOST_MS = 86400000
+};
 
 /* --- schedule --- */
 
 struct schedule_words {
     const char *name;
+    int64_t sleep_ms;
 };
 
-/* This connection checks the counters of long queues: the server may be silent for seconds. */
+/* Connection options for the scheduler. It checks the counters of long queues, so the server may be
+ * silent for seconds. */
 static struct db *
 books_db(struct cli *c)
 {
@@ -37,7 +46,7 @@ books_db(struct cli *c)
     return db_new(c->loop, &o);
 }
 
-/* They would try for ever. */
+/* Rejects --read-only, because the verbs would retry for ever. */
 static bool
 may_write(const struct cli *c, struct err *e)
 {
@@ -56,6 +65,7 @@ schedule_verb(struct cli *c, const void *options)
     if (!may_write(c, &e) ||
         !(s = scheduler_new(c->loop, cli_db(c, false), books_db(c), c->schema, w->name, &e)))
         return cli_fail(c, &e);
+    scheduler_may_sleep(s, w->sleep_ms);
     ok = scheduler_run(s, &e);
     db_free(c->db);
     c->db = NULL;
@@ -64,11 +74,13 @@ schedule_verb(struct cli *c, const void *options)
 }
 
 /* name, letter, value, kind, offset, help, min, max */
+/* clang-format off */
 static const struct cli_option schedule_table[] = {
-    {"name",  0, "NAME", CLI_TEXT, offsetof(struct schedule_words, name),
-     "name of this process (default: host-pid-random)", 0, 0},
+    {"name", 0, "NAME", CLI_TEXT, offsetof(struct schedule_words, name), "name of this process (default: host-pid-random)", 0, 0},
+    {"sleep", 0, "T", CLI_TIME, offsetof(struct schedule_words, sleep_ms), "if nothing is due, send nothing to the server until something is; for T at most", SCHEDULER_SLEEP_LEAST_MS, SLEEP_MOST_MS},
     {0},
 };
+/* clang-format on */
 
 /* --- work --- */
 
@@ -76,11 +88,11 @@ struct work_words {
     struct cli_list queues;
     const char *node;
     int jobs, result_limit;
-    int64_t timeout_ms, max_idle_ms, grace_ms;
+    int64_t timeout_ms, max_idle_ms, grace_ms, sleep_ms;
     bool may_leave, drain, poll;
 };
 
-/* Opens descriptors 0 to 2 if they are closed: else the pipes of a command could get these
+/* Opens descriptors 0 to 2 if they are closed: otherwise the pipes of a command could get these
  * numbers. */
 static void
 fill_standard_fds(void)
@@ -124,6 +136,7 @@ work_verb(struct cli *c, const void *options)
                                .may_leave = words->may_leave,
                                .drain = words->drain,
                                .poll = words->poll,
+                               .sleep_ms = words->sleep_ms,
                                .result_limit = (size_t)words->result_limit,
                                .error_limit = ERROR_BYTES};
     struct worker *w;
@@ -131,6 +144,10 @@ work_verb(struct cli *c, const void *options)
 
     log_min_level(LOG_INFO);
     fill_standard_fds();
+    if (words->sleep_ms > 0 && (words->poll || words->drain)) {
+        fail(&e, ERR_USAGE, "--sleep waits for notifications: not with --poll or --drain");
+        return cli_fail(c, &e);
+    }
     if (!may_write(c, &e) || !(w = worker_new(c->loop, cli_db(c, false), &o, &e)))
         return cli_fail(c, &e);
     bool ok = worker_run(w, &e);
@@ -144,26 +161,22 @@ work_verb(struct cli *c, const void *options)
 
 #define F(field) offsetof(struct work_words, field)
 /* name, letter, value, kind, offset, help, min, max */
+/* clang-format off */
 static const struct cli_option work_table[] = {
-    {"queues",                                           'q', "A,B", CLI_LIST, F(queues), "work these queues only", 0, 0},
-    {"node",                                             0, "NAME", CLI_TEXT, F(node), "name of this process (default: host-pid-random)", 0, 0},
-    {"jobs",                                         'j', "N", CLI_INT, F(jobs), "commands at a time (default 1)", 1, 1000},
-    {"timeout",                                                 't', "T", CLI_TIME, F(timeout_ms),
-     "lease: how long this process may be silent (60s)", 100, INT64_MAX},
-    {"drain",                                                  0, NULL, CLI_FLAG, F(drain), "end when no job is ready", 0, 0},
-    {"poll",     0, NULL, CLI_FLAG, F(poll),
-     "never wait for a NOTIFY: ask ten times a second (so it does by itself behind a pooler)", 0,
-     0},
-    {"max-idle",                                          0, "T", CLI_TIME, F(max_idle_ms), "end after that long without a job", 1,
-     INT64_MAX},
-    {"result-limit", 0, "BYTES", CLI_INT, F(result_limit),
-     "keep so much of standard output (default 65536)", 0, 1 << 30},
-    {"grace",                                                 0, "T", CLI_TIME, F(grace_ms), "from SIGTERM to SIGKILL of a command (default 10s)",
-     0, INT64_MAX},
-    {"allow-background",                                             0, NULL, CLI_FLAG, F(may_leave),
-     "what a command leaves running lives on after its job (default: it is ended)", 0, 0},
-    {0                                              },
+    {"queues", 'q', "A,B", CLI_LIST, F(queues), "work these queues only", 0, 0},
+    {"node", 0, "NAME", CLI_TEXT, F(node), "name of this process (default: host-pid-random)", 0, 0},
+    {"jobs", 'j', "N", CLI_INT, F(jobs), "commands at a time (default 1)", 1, 1000},
+    {"timeout", 't', "T", CLI_TIME, F(timeout_ms), "lease: how long this process may be silent (60s)", 100, INT64_MAX},
+    {"drain", 0, NULL, CLI_FLAG, F(drain), "end when no job is ready", 0, 0},
+    {"poll", 0, NULL, CLI_FLAG, F(poll), "never wait for a NOTIFY: ask ten times a second (the default behind a transaction pooler)", 0, 0},
+    {"sleep", 0, "T", CLI_TIME, F(sleep_ms), "if nothing is due, send nothing to the server until something is; for T at most", SLEEP_LEAST_MS, SLEEP_MOST_MS},
+    {"max-idle", 0, "T", CLI_TIME, F(max_idle_ms), "end after that long without a job", 1, INT64_MAX},
+    {"result-limit", 0, "BYTES", CLI_INT, F(result_limit), "how much of standard output is kept as the result (default 65536)", 0, 1 << 30},
+    {"grace", 0, "T", CLI_TIME, F(grace_ms), "from SIGTERM to SIGKILL of a command (default 10s)", 0, INT64_MAX},
+    {"allow-background", 0, NULL, CLI_FLAG, F(may_leave), "what a command leaves running lives on after its job (default: it is ended)", 0, 0},
+    {0},
 };
+/* clang-format on */
 #undef F
 
 static const struct work_words work_defaults = {

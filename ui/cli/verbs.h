@@ -9,6 +9,7 @@ extern const struct cli_verb verbs_install[]; /* ui/cli/cli_install.c: install m
 extern const struct cli_verb verbs_push[];    /* ui/cli/cli_push.c */
 extern const struct cli_verb verbs_work[];    /* ui/cli/cli_work.c: schedule work */
 extern const struct cli_verb verbs_list[];    /* ui/cli/cli_list.c: queues jobs nodes leases ... */
+extern const struct cli_verb verbs_tail[];    /* ui/cli/cli_tail.c: tail */
 extern const struct cli_verb verbs_check[];   /* ui/cli/cli_check.c: check */
 extern const struct cli_verb verbs_doctor[];  /* ui/cli/cli_doctor.c: doctor */
 extern const struct cli_verb verbs_metrics[]; /* ui/cli/cli_metrics.c: metrics */
