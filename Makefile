@@ -9,12 +9,16 @@
 #: NOUI=1             link the tests of the model alone
 #: BUILD=DIR          build there
 #: JOBS=N             check: test programs at a time (3); bench console: jobs in the table
-#: QUEUES=N           bench console: queues that these jobs are in (50)
+#: QUEUES=N           bench console: queues that these jobs are in (50); screens: 50 or 5000 only
+#: WATCH=N            bench screens: seconds that each screen is watched (60)
+#: BUDGET=N           bench screens: % of a core that a console may cost (2)
 #: PG=13              check on another server: 13, 14, 16, 17, 18
 #: MONKEY=SEED[:S]    test_monkey: the same keys again, S seconds of them
-#: SEED=N             soak, test_storm: the same dice again
-#: SECONDS=N          soak: how long (600); bench hour: how long (3600)
+#: SEED=N             soak, test_storm: repeat a run with this seed
+#: SECONDS=N          soak: how long (600); bench hour, long: how long (3600, 7200)
 #: SOAK_KEEP=1        test_soak: keep the ledgers of the run
+#: WAYS="cut kill"    failover: how the leader is lost (switch kill cut vanish full wal)
+#: MODE=async         failover: with this replication only (sync async)
 #: LIAR=SEED          test_liar: only this server that lies
 #: FUZZ_SECONDS=N     fuzz: how long each (30)
 #: VT_SLOW=N          terminal tests wait N times as long, for slow machines
@@ -91,7 +95,7 @@ Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-check deps-dev deps-engines deps-deb has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak lint analyze bench bench-deps fuzz \
+.PHONY: all deps deps-check deps-dev deps-engines deps-failover deps-deb has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak failover lint analyze bench bench-deps fuzz \
         man docs debug format tags compile_commands.json screenshots install uninstall deb dist release clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
@@ -109,32 +113,6 @@ $(BUILD)/flags: FORCE
 	  command -v $(firstword $(CC)) >/dev/null || { echo 'make: no C compiler ($(CC)): sudo make deps' >&2; exit 1; }; \
 	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h microhttpd.h,deps) mv $@.new $@; fi
 
-# Each .sql file becomes one array of numbers, so that no byte in it can mean anything to C.
-define EMBED
-BEGIN {
-    for (i = 1; i < 256; i++) code[sprintf("%c", i)] = (i > 127 ? i - 256 : i) ","
-    print "#include \"gen/sql.h\""
-    for (a = 1; a < ARGC; a++) {
-        parts = split(ARGV[a], part, "/"); set = part[parts - 1]; name = part[parts]; sub(/\.sql$$/, "", name)
-        printf "static const char text_%d[] = {\n", a
-        head = set == "console" || set == "client"
-        while ((getline line < ARGV[a]) > 0) {
-            if (head && line ~ /^(--.*)?$$/) continue
-            head = 0
-            for (i = 1; i <= length(line); i++) printf "%s", code[substr(line, i, 1)]
-            print "10,"
-        }
-        close(ARGV[a])
-        print "0};"
-        rows[set] = rows[set] "    {\"" name "\", text_" a "},\n"; n[set]++
-    }
-    for (s = split("console client core migrate adapters", sets, " "); s > 0; s--) {
-        printf "const struct sql_text sql_%s[] = {\n%s    {0, 0},\n};\n", sets[s], rows[sets[s]]
-        printf "const int sql_%s_n = %d;\n", sets[s], n[sets[s]]
-    }
-}
-endef
-export EMBED
 # The settings of a queue: what verbs and forms say of a row of setting_rules(), see there.
 define SETTINGS
 function out(text) { gsub(/^ +| +$$/, "", text); return "\"" text "\"" }
@@ -156,9 +134,9 @@ export SETTINGS
 $(BUILD)/gen/settings.def: sql/core/73_queues.sql Makefile
 	@mkdir -p $(@D)
 	@LC_ALL=C awk "$$SETTINGS" $< >$@
-$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/*) sql/core/migrate Makefile
+$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/* sql/adapters/parts/*) sql/core/migrate
 	@mkdir -p $(@D)
-	$(Q)LC_ALL=C awk "$$EMBED" $(SQL) >$@
+	$(Q)LC_ALL=C awk -f sql/embed.awk $(SQL) >$@
 $(BUILD)/gen/sql.h: Makefile
 	@mkdir -p $(@D)
 	@printf '%s\n' '/* Generated: the text of every file under sql/, by name, sorted; a {0, 0} row ends each. */' \
@@ -215,6 +193,10 @@ check-rules:  ## docs/monitoring by promtool (apt install prometheus)
 soak: all $(BUILD)/tests/fault/test_soak  ## SECONDS (600) of load and random kills, then the books; SEED=n again
 	t=$$(mktemp -d) && chmod 711 $$t && SOAK_SECONDS=$(or $(SECONDS),600) SOAK_SEED=$(SEED) TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) \
 	  SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_soak; status=$$?; rm -rf $$t; exit $$status
+failover: all $(BUILD)/tests/fault/test_failover  ## as root: every loss of a leader under patroni, and full disks, synchronous and asynchronous; WAYS=
+	for mode in $(or $(MODE),sync async); do t=$$(mktemp -d) && chmod 711 $$t && WAYS="$(or $(WAYS),switch kill cut vanish full wal)" MODE=$$mode \
+	  TMPDIR=$$t QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) $(BUILD)/tests/fault/test_failover; status=$$?; rm -rf $$t; \
+	  [ $$status = 0 ] || exit $$status; done
 lint: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
 analyze: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## clang-tidy and gcc -fanalyzer (slow)
@@ -230,8 +212,8 @@ compile_commands.json: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## how each
 	@for f in $(filter %.c,$(SOURCES)); do printf '%s\n' "$$f"; done | awk -v dir='$(CURDIR)' \
 	  -v cc="$$(printf '%s' '$(subst ','\'',$(CC) $(ALLC))' | sed 's/[\"]/\\\\&/g')" \
 	  '{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", NR == 1 ? "[\n" : ",\n", dir, $$0, cc, $$0 } END { print "\n]" }' >$@
-bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=hour (SECONDS); tests/bench/run.sh
-	HOUR=$(or $(SECONDS),3600) QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
+bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=hour or T=long (SECONDS); tests/bench/run.sh
+	HOUR=$(or $(SECONDS),$(HOUR)) QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
 	tests/engines.sh
 
@@ -257,14 +239,16 @@ APT_deps         = gcc libc6-dev make pkg-config libncurses-dev libpq-dev uuid-d
 APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl g++ man-db spin systemd
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
-APT_deps-engines = libminion-perl libmojo-pg-perl $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
+APT_deps-failover = patroni python3-etcd etcd-server etcd-client haproxy pgbouncer iproute2 util-linux curl postgresql
+APT_deps-engines = libminion-perl libmojo-pg-perl libfaketime $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
 APT_deps-deb     = dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev debootstrap
 deps:  ## Debian, Ubuntu: install what building, running and the demo need
 deps-check:  ## what make check needs, too
 deps-dev:  ## what make lint, analyze, fuzz and screenshots need, too
-deps-engines:  ## optional: node, npm and Perl modules for tests against other queues, PG=13 and bench
+deps-failover:  ## optional: patroni, etcd and haproxy, for test_failover and make failover
+deps-engines:  ## optional: node, npm, Perl modules and libfaketime, for tests against other queues, PG=13 and bench
 deps-deb:  ## what make deb and make dist need
-deps deps-check deps-dev deps-engines deps-deb:
+deps deps-check deps-dev deps-engines deps-failover deps-deb:
 	@APT='$(APT_$@)' tests/deps.sh
 	@$(if $(filter deps-engines,$@),$(if $(SUDO_USER),sudo -H -u $(SUDO_USER)) tests/engines.sh)
 PLACES = BUILD='$(BUILD)' VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' DESTDIR='$(DESTDIR)'

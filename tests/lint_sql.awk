@@ -3,12 +3,10 @@
 # A dollar-quoted body counts as code, a dollar-quoted string inside a body ($q$...$q$) does not.
 BEGIN {
     # Public functions with the signature that callers know. A new function takes a composite type instead.
-    split("job_fault push_special push push_bytes push_text push_rows push_many cron_parse " \
+    split("job_fault push_special push push_bytes push_text push_many cron_parse " \
           "take_many take_lease complete_and_claim fail requeue_where release cancel_where " \
           "discard_where delete_where set_priority_where set_time_where change_preview " wide, name, " ")
     for (i in name) many_parameters[name[i]]
-    split(long, name, " ")
-    for (i in name) many_lines[name[i]]
 }
 function say(line, what) { print FILENAME ":" line ": " what }
 
@@ -48,8 +46,7 @@ function check(   i, j, depth, fn, params, named, ins, language, definer, pinned
     if (definer && !pinned) say(first, fn "(): SECURITY DEFINER: add `set search_path from current`")
     if (ins > 8 && !(fn in many_parameters))
         say(first, fn "(): " ins " parameters: at most 8, pass a composite type")
-    if (last - first + 1 > 60 && !(fn in many_lines))
-        say(first, fn "(): " last - first + 1 " lines: at most 60, split it")
+    if (last - first + 1 > 60) say(first, fn "(): " last - first + 1 " lines: at most 60, split it")
 }
 function is_cte(i,   d) {
     i++
@@ -59,8 +56,10 @@ function is_cte(i,   d) {
 function word(w) { s[++n] = tolower(w); line_of[n] = FNR; quote[n] = ntags }
 
 FNR == 1 { n = 0; ntags = 0; in_string = 0; in_comment = 0 }
-# the header lines of an adapter (`-- note: ...`) stand on one line each
-length($0) > 120 && !(FILENAME ~ /adapters\// && /^-- [a-z0-9_-]+: /) { say(FNR, length($0) " columns: at most 120") }
+length($0) > 120 {
+    header = FILENAME ~ /adapters\// && /^-- /
+    say(FNR, length($0) " columns: at most 120" (header ? ", go on in a line that begins with `--   `" : ""))
+}
 {
     rest = $0
     while (rest != "") {

@@ -36,7 +36,12 @@ for f in LICENSE CHANGELOG.md tests/example.c tests/adapters/example_jobs.adapte
     ui/dist/systemd/queuetop.env ui/dist/systemd/worker-NAME.env; do
     put 644 "$f" "$doc/${f##*/}"
 done
-[ -z "$remove" ] || [ ! -d "$DESTDIR$doc" ] || rmdir --ignore-fail-on-non-empty "$DESTDIR$doc"
+for f in docs/monitoring/*; do
+    put 644 "$f" "$doc/monitoring/${f##*/}"
+done
+for dir in "$DESTDIR$doc/monitoring" "$DESTDIR$doc"; do
+    [ -z "$remove" ] || [ ! -d "$dir" ] || rmdir --ignore-fail-on-non-empty "$dir"
+done
 
 for f in docs/*.[1-9].md; do
     page=${f##*/}
