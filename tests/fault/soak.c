@@ -1,6 +1,8 @@
 /* What all parts of the soak use: see soak.h. */
 #include "tests/fault/soak.h"
 
+#include "tests/harness.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -186,4 +188,26 @@ soak_note_order(const char *kind, const char *job, const char *rest)
 {
     soak_note("order", "%s\t%lld\t%lld\t%s\t%s", kind, (long long)asked, (long long)answered, job,
               rest);
+}
+
+void
+soak_read(PGconn *conn, const char *name, const char *columns)
+{
+    char line[1000];
+    FILE *f = fopen(name, "re");
+
+    assert_non_null(f);
+    snprintf(line, sizeof line, "copy soak.%s (%s) from stdin", name, columns);
+    PGresult *r = PQexec(conn, line);
+    assert_int_equal(PQresultStatus(r), PGRES_COPY_IN);
+    PQclear(r);
+    while (fgets(line, sizeof line, f))
+        assert_int_equal(PQputCopyData(conn, line, (int)strlen(line)), 1);
+    fclose(f);
+    assert_int_equal(PQputCopyEnd(conn, NULL), 1);
+    while ((r = PQgetResult(conn))) {
+        if (PQresultStatus(r) != PGRES_COMMAND_OK)
+            fail_msg("%s: %s", name, PQresultErrorMessage(r));
+        PQclear(r);
+    }
 }

@@ -49,7 +49,7 @@ PGconn *soak_connect(const struct soak *s, const char *name);
 /* Runs it; NULL when it failed, and then *conn is new if it was lost. The caller clears. */
 PGresult *soak_ask(struct soak *s, PGconn **conn, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Whether the last failure of soak_ask was the connection's. */
+/* True if the last failure of soak_ask was a broken connection. */
 bool soak_was_cut(void);
 /* Notes in "order" what the last soak_ask did to a job; rest = node, lease, version, seq, outcome.
  */
@@ -67,10 +67,13 @@ struct soak_tally {
     int kills, stops, ends, restarts, drops, acts;
 };
 
-/* Starts everybody, and does things to them until the time is over. */
+/* Starts all processes, and disturbs them at random until the time is over. */
 void soak_chaos(struct soak *s, struct soak_tally *t);
-/* Nobody is harmed any more: waits until no job is left that could run. False: after the bound
- * there are some still. Then ends everybody. */
+/* Stops the chaos and waits until no job is left that could run; then ends all processes. False:
+ * some jobs were left after the time limit. */
 bool soak_calm(struct soak *s);
+
+/* Copies a file of the books into a table of the schema soak. */
+void soak_read(PGconn *conn, const char *name, const char *columns);
 
 #endif

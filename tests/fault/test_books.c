@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/fault/queue_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -25,9 +26,7 @@ static const char repairs[] = "select coalesce(sum(repairs), 0) from queues.chec
 static void
 enter(const char *name)
 {
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb(name));
-    conn = pg_connect(dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = queue_in_newdb(dsn, name);
     pg_run(conn, "insert into queues.queue (queue) select 'q' from generate_series(1, 3)");
     pg_run(conn, "insert into queues.delta (queue, priority, ready) values ('q', 5, 7)");
 }

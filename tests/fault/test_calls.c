@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "model/worker/queuetop.h"
+#include "tests/fault/queue_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -26,9 +27,7 @@ static PGconn *conn;
 static void
 enter(const char *name)
 {
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb(name));
-    conn = pg_connect(dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = queue_in_newdb(dsn, name);
 }
 
 static void
@@ -61,7 +60,7 @@ run(struct queuetop_worker *w)
     return n;
 }
 
-/* Each kind of end, by the payload. */
+/* Ends the job as its payload says. */
 static enum queuetop_outcome
 obey(void *ctx, const struct queuetop_task *task)
 {
@@ -231,7 +230,7 @@ look(void *ctx)
     struct slow *s = ctx;
     PGconn *c = pg_connect(dsn);
 
-    /* the others have gone back in line, and count no try */
+    /* the other jobs were given back, and no attempt is counted */
     pg_wait(c,
             "select (select sum(cardinality(seqs)) from queues.work_queue where lock_key is not "
             "null) || ' ' || (select max(tries) from queues.queue) || ' ' || (select count(*) from "

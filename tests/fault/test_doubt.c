@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fault/queue_fixture.h"
 #include "tests/fault/relay.h"
 #include "tests/proc.h"
 #include "tests/server.h"
@@ -27,9 +28,7 @@ enter(struct place *p, const char *name, const char *word)
 {
     char direct[400];
 
-    snprintf(direct, sizeof direct, "%s", pg_newdb(name));
-    p->conn = pg_connect(direct);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", direct), 0);
+    p->conn = queue_in_newdb(direct, name);
     relay_start(&p->relay, word);
     snprintf(p->dsn, sizeof p->dsn, "host=%s user=postgres dbname=%s", p->relay.dir, name);
 }

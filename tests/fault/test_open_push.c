@@ -2,13 +2,14 @@
  * A transaction that has pushed and stays open: a worker that comes meanwhile can't wait to be
  * woken, as its push would wake nobody any more. It looks again and again, less and less often.
  */
+#include "tests/fault/queue_fixture.h"
 #include "tests/harness.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
 #include <stdio.h>
 
-enum { WAIT_MS = 60000, MOST_CALLS = 150 /* in 2.5 s; each 2 ms would be 1000 */ };
+enum { WAIT_MS = 60000, MOST_CALLS = 150 /* in 2.5 s; one call every 2 ms would make 1000 */ };
 
 static void
 a_worker_beside_it_costs_little(void **state)
@@ -18,9 +19,7 @@ a_worker_beside_it_costs_little(void **state)
     PGconn *conn, *open;
 
     (void)state;
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb("open"));
-    conn = pg_connect(dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = queue_in_newdb(dsn, "open");
     pg_run(conn, "alter database open set track_functions = 'pl'");
     open = pg_connect(dsn);
     pg_run(open, "begin; insert into queues.queue (queue) values ('q')");

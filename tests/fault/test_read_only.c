@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "tests/fault/db_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -26,19 +27,6 @@ lock_server(PGconn *conn, bool on)
     pg_run(conn, "alter system set default_transaction_read_only = %s", on ? "on" : "off");
     pg_run(conn, "select pg_reload_conf()");
     pg_wait(conn, "show default_transaction_read_only", on ? "on" : "off", WAIT_MS);
-}
-
-/* Lets the command go on that waits at the gate. */
-static void
-open_gate(void)
-{
-    int fd = -1, left_ms = WAIT_MS;
-
-    while ((fd = open("gate", O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && left_ms-- > 0)
-        poll(NULL, 0, 1); /* nobody waits at it yet */
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, "go\n", 3), 3);
-    close(fd);
 }
 
 static void
@@ -60,7 +48,7 @@ a_locked_server_is_waited_for(void **state)
     lock_server(conn, true);
     proc_want(&worker, "waiting for a server that takes changes: local is read-only");
     proc_want(&scheduler, "waiting for a server that takes changes: local is read-only");
-    open_gate(); /* the job ends while nobody can be told */
+    proc_open_gate("gate"); /* the job ends while the server takes no answer */
     assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" push q", dsn), 4);
     assert_non_null(strstr(err, "nothing was changed: local is read-only"));
     free(err);
@@ -68,7 +56,7 @@ a_locked_server_is_waited_for(void **state)
     lock_server(conn, false);
     pg_wait(conn, "select count(*) from queues.history where state = 'completed'", "1", WAIT_MS);
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" push q", dsn), 0);
-    open_gate();
+    proc_open_gate("gate");
     pg_wait(conn, "select count(*) from queues.history where state = 'completed'", "2", WAIT_MS);
     assert_int_equal(pg_int(conn, "select max(tries) from queues.history"), 1);
     proc_ends(&worker);
@@ -93,8 +81,10 @@ the_new_primary_is_found(void **state)
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
     snprintf(both, sizeof both, "host=%s,%s port=5432,5433 user=postgres dbname=failover",
              pg_host(), pg_host());
-    pg_standby_start();
-    PGconn *new = pg_connect(pg_standby_dsn("failover"));
+    PGconn *new = pg_connect(pg_standby_dsn("postgres"));
+    pg_wait(new, "select count(*) from pg_database where datname = 'failover'", "1", WAIT_MS);
+    PQfinish(new);
+    new = pg_connect(pg_standby_dsn("failover"));
     pg_wait(new, "select count(*) from pg_namespace where nspname = 'queues'", "1", WAIT_MS);
     proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule --name s", both);
     proc_want(&scheduler, "scheduler s is active");
@@ -122,6 +112,88 @@ the_new_primary_is_found(void **state)
     PQfinish(new);
 }
 
+/* The server waits for a standby that is not there. If this wait is cancelled, the server answers
+ * COMMIT, with a warning. The programs don't take such a commit as done: the push is in doubt, the
+ * worker asks again. */
+static void
+what_no_standby_has_is_in_doubt(void **state)
+{
+    char *dsn = xstrdup(pg_newdb("alone"));
+    PGconn *conn = pg_connect(dsn), *waits = pg_connect(dsn);
+    struct proc worker;
+
+    (void)state;
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" push q", dsn), 0);
+    proc_queuetop(&worker, NULL, "-d \"%s\" work --node n --queues q -- sh -c 'read x < gate'",
+                  dsn);
+    pg_wait(conn, "select count(*) from queues.work_queue where lock_key is not null", "1",
+            WAIT_MS);
+    pg_run(conn, "alter system set synchronous_standby_names = 'nobody'");
+    pg_run(conn, "select pg_reload_conf()");
+    pg_wait(conn, "show synchronous_standby_names", "nobody", WAIT_MS);
+    pg_send(waits, "create table waits ()");
+    pg_wait(conn, "select count(*) from pg_stat_activity where wait_event = 'SyncRep'", "1",
+            WAIT_MS);
+    proc_check(4, "", "alone: no standby has confirmed it", "-d \"%s\" push later", dsn);
+    proc_open_gate("gate");
+    proc_want(&worker, "alone: no standby has confirmed it");
+    pg_run(conn, "alter system reset synchronous_standby_names");
+    pg_run(conn, "select pg_reload_conf()");
+    assert_string_equal(pg_finish(waits), "");
+    pg_wait(conn,
+            "select string_agg(state::text || tries, ' ') from queues.history where queue = 'q'",
+            "completed1", WAIT_MS);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" push other", dsn), 0);
+    proc_ends(&worker);
+    PQfinish(conn);
+    PQfinish(waits);
+    unlink("gate");
+    free(dsn);
+}
+
+/* Until such a commit is confirmed, each transaction writes a word into the WAL. On a standby a
+ * transaction can't write: reads are answered without it. */
+static void
+a_doubt_does_not_spoil_reads_at_a_standby(void **state)
+{
+    struct fixture *f = *state;
+    PGconn *conn = pg_connect(pg_dsn("postgres"));
+    char both[600];
+    struct heard h;
+
+    snprintf(both, sizeof both, "host=%s,%s port=5432,5433 user=postgres dbname=postgres",
+             pg_host(), pg_host());
+    struct db *db = open_db(f, both, (struct db_options){0});
+    pg_run(conn, "create table public.alone (n int)");
+    pg_run(conn, "alter system set synchronous_standby_names = 'nobody'");
+    pg_run(conn, "select pg_reload_conf()");
+    pg_wait(conn, "show synchronous_standby_names", "nobody", WAIT_MS);
+    PQfinish(conn);
+    do /* waits begin when the checkpointer has read the setting */
+        get(f, db, "insert into public.alone values (1)", &h);
+    while (h.err.kind == ERR_NONE);
+    assert_true(h.in_doubt);
+    assert_non_null(strstr(h.err.text, "alone: no standby has confirmed it"));
+    pg_down("immediate");
+    get(f, db, "select pg_is_in_recovery()", &h);
+    assert_string_equal(h.err.text, "");
+    assert_string_equal(h.text, "t");
+    pg_up();
+    pg_standby_down();
+    get(f, db, "select 1", &h); /* learns that the standby is gone */
+    get(f, db, "select 1", &h); /* a successful read on the standby does not confirm the write */
+    assert_non_null(strstr(h.err.text, "alone: no standby has confirmed it"));
+    db_free(db);
+    pg_standby_up();
+    conn = pg_connect(pg_dsn("postgres"));
+    pg_run(conn, "alter system reset synchronous_standby_names");
+    pg_run(conn, "select pg_reload_conf()");
+    pg_wait(conn, "show synchronous_standby_names", "", WAIT_MS);
+    PQfinish(conn);
+}
+
 static int
 set_up(void **state)
 {
@@ -129,6 +201,7 @@ set_up(void **state)
     if (chdir(getenv("TMPDIR")) != 0)
         return -1;
     pg_start(&(struct pg_opts){.conf = "wal_level = replica\nmax_wal_senders = 4\n"});
+    pg_standby_start();
     return 0;
 }
 
@@ -137,7 +210,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_locked_server_is_waited_for),
-        cmocka_unit_test(the_new_primary_is_found),
+        cmocka_unit_test(what_no_standby_has_is_in_doubt),
+        cmocka_unit_test_setup_teardown(a_doubt_does_not_spoil_reads_at_a_standby, db_setup,
+                                        db_teardown),
+        cmocka_unit_test(the_new_primary_is_found), /* the server is read-only from then on */
     };
 
     return cmocka_run_group_tests(tests, set_up, pg_group_stop);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fault/queue_fixture.h"
 #include "tests/fault/relay.h"
 #include "tests/proc.h"
 #include "tests/server.h"
@@ -27,9 +28,7 @@ enter(struct relay *r, const char *name, int bytes_per_s, int latency_ms)
 {
     char direct[400];
 
-    snprintf(direct, sizeof direct, "%s", pg_newdb(name));
-    PGconn *conn = pg_connect(direct);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", direct), 0);
+    PGconn *conn = queue_in_newdb(direct, name);
     relay_start_slow(r, bytes_per_s, latency_ms);
     snprintf(dsn, sizeof dsn, "host=127.0.0.1 port=%d user=postgres dbname=%s", r->port, name);
     return conn;
@@ -58,7 +57,8 @@ a_large_payload_is_sent_once(void **state)
     relay_stop(&r);
 }
 
-/* A radio link: the time for a round trip and for the questions' own bytes is no silence. */
+/* A radio link: the time of a round trip, and of sending the query itself, does not count as
+ * silence. */
 static void
 a_verb_over_a_radio_link(void **state)
 {

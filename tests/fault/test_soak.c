@@ -79,28 +79,6 @@ prepare(PGconn *conn)
 }
 
 static void
-load(PGconn *conn, const char *name, const char *columns)
-{
-    char line[1000];
-    FILE *f = fopen(name, "re");
-
-    assert_non_null(f);
-    snprintf(line, sizeof line, "copy soak.%s (%s) from stdin", name, columns);
-    PGresult *r = PQexec(conn, line);
-    assert_int_equal(PQresultStatus(r), PGRES_COPY_IN);
-    PQclear(r);
-    while (fgets(line, sizeof line, f))
-        assert_int_equal(PQputCopyData(conn, line, (int)strlen(line)), 1);
-    fclose(f);
-    assert_int_equal(PQputCopyEnd(conn, NULL), 1);
-    while ((r = PQgetResult(conn))) {
-        if (PQresultStatus(r) != PGRES_COMMAND_OK)
-            fail_msg("%s: %s", name, PQresultErrorMessage(r));
-        PQclear(r);
-    }
-}
-
-static void
 say(PGconn *conn, const struct soak_tally *t)
 {
     printf("soak: %d killed, %d stopped, %d ended, %d crashes of the server, %d times sessions "
@@ -168,7 +146,7 @@ make_books(const char *database, PGconn **conn)
     bool drained = soak_calm(&soak);
     *conn = pg_connect(soak.dsn);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        load(*conn, files[i].name, files[i].columns);
+        soak_read(*conn, files[i].name, files[i].columns);
     pg_run(*conn, "analyze"); /* or each check is planned for empty books */
     printf("soak: %s after %d ms of calm\n", drained ? "drained" : "NOT drained",
            (int)(soak_ms() - from));
@@ -221,8 +199,8 @@ a_crash_after_install_repeats_no_number(void **state)
 
 /* --- the checker itself --- */
 
-/* Each check is made some forty times: in the books of a long soak that would take hours, and tell
- * no more than in those of a short one. */
+/* Each check runs some forty times. In the books of a long soak this would take hours, and would
+ * prove no more than in the books of a short soak. */
 static void
 short_books(void)
 {

@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "tests/fault/queue_fixture.h"
 #include "tests/fault/relay.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
-/* For whoever finds the loss. Who does not find it waits for the kernel to give up: a quarter of an
- * hour for what was sent, hours for what is not asked. So a bound far above what a busy machine
- * takes is as sharp as a small one. */
+/* The bound for a program that notices the loss. Otherwise the kernel gives up after a quarter of
+ * an hour for sent data, and after hours without any. So a bound far above the delays of a busy
+ * machine proves as much as a small one. */
 enum { WAIT_MS = 60000 };
 
 static char dsn[400];
@@ -36,9 +37,7 @@ static const char waiting[] =
 static void
 enter(const char *name)
 {
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb(name));
-    conn = pg_connect(dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = queue_in_newdb(dsn, name);
     relay_start(&relay, NULL);
     proc_queuetop(&worker, NULL, "-d \"host=%s user=%s dbname=%s\" work --node w -- true",
                   relay.dir, PQuser(conn), name);

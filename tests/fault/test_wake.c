@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fault/queue_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -32,9 +33,7 @@ static PGconn *conn;
 static void
 enter(const char *name)
 {
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb(name));
-    conn = pg_connect(dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
+    conn = queue_in_newdb(dsn, name);
 }
 
 static void
@@ -143,7 +142,7 @@ a_push_wakes_who_waits(void **state)
     leave();
 }
 
-/* Whoever looks while a push is under way must not wait: nobody would wake it. */
+/* A worker must not wait beside an open push: this push would not wake the worker. */
 static void
 nobody_waits_beside_an_open_push(void **state)
 {
@@ -192,7 +191,7 @@ a_cut_wakes_as_many_as_it_has_work_for(void **state)
     leave();
 }
 
-/* Who takes no more jobs hands its place on. */
+/* A worker that takes no more jobs passes its place on. */
 static void
 a_place_that_is_left_is_offered(void **state)
 {
@@ -250,8 +249,8 @@ what_is_not_simple_gets_the_whole_step(void **state)
     leave();
 }
 
-/* On a busy machine blocked jobs are looked for now and then only: who was woken for one comes back
- * for it when that time has come, not a second later. */
+/* On a busy machine blocked jobs are searched for only now and then. A worker woken for one comes
+ * back when the next search is due, not a second later. */
 static void
 a_blocked_job_is_looked_for_when_due(void **state)
 {
@@ -332,18 +331,19 @@ a_push_wakes_the_scheduler_where_no_worker_waits(void **state)
     make_known("q");
     s = waiting_scheduler();
     other = session_new("other");
-    assert_false(step_or_wait(&other, "other")); /* stands by, and holds no place */
+    assert_false(step_or_wait(&other, "other")); /* this one is on standby, and has no place */
     assert_true(is_left_alone(&s));
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
     assert_true(is_woken(&s, WAIT_MS));
-    assert_true(step_or_wait(&s, "s")); /* it cut */
+    assert_true(step_or_wait(&s, "s")); /* this step has cut jobs */
     assert_int_equal(ask(&other), 1);
     PQfinish(s.conn);
     PQfinish(other.conn);
     leave();
 }
 
-/* A worker makes the step itself when it is woken: one hop less. So the place is its own. */
+/* The scheduler leaves its place to a worker: a woken worker makes the step itself, one hop
+ * less. */
 static void
 the_scheduler_leaves_its_place_to_a_worker(void **state)
 {
@@ -380,7 +380,7 @@ the_scheduler_leaves_its_place_to_a_worker(void **state)
     leave();
 }
 
-/* What a scheduler asks between its steps, and a worker that polls. */
+/* Tests the query that a scheduler runs between its steps, and that a polling worker runs. */
 static void
 a_look_sees_what_a_step_would(void **state)
 {
@@ -429,9 +429,8 @@ work(struct proc *p)
 
 enum { PUSHES = 6, LATE_MS = 1500, LOOKS_LATE_MS = 150, ROUNDS = 10 };
 
-/* Milliseconds from when the newest jobs could start to when they did, all together. Who looks each
- * second alone is late by most of a second each time, round by round; a busy machine now and then.
- * So one good round of ROUNDS is enough. */
+/* Returns the sum of the newest jobs' delays in ms. A worker that only polls is late by most of a
+ * second in every round; a busy machine only in some. So one good round of ROUNDS is enough. */
 static int64_t
 late_ms(void)
 {
@@ -517,7 +516,7 @@ a_delayed_job_starts_on_time(void **state)
     leave();
 }
 
-/* The waker keeps its lock, and does nothing: the other looks by itself. */
+/* The waker keeps its lock and does nothing: the other worker polls. */
 static void
 a_waker_that_stands_still(void **state)
 {
@@ -596,7 +595,7 @@ calls_of(const char *function)
                   function);
 }
 
-/* The scheduler's word is renewed once a second: counts by that clock, not by ours. */
+/* Waits until the scheduler has renewed its term n times: once a second by its own clock. */
 static void
 wait_terms(int n)
 {
@@ -761,8 +760,8 @@ start_bouncer(void)
     _exit(127);
 }
 
-/* For who claims by SQL alone: what is pushed after an idle time is cut long before the next step,
- * which comes a second after the last. */
+/* For clients that claim by SQL alone: a push after an idle time is cut long before the next
+ * regular step, one second after the last. */
 static void
 cut_soon(void)
 {
@@ -783,7 +782,7 @@ cut_soon(void)
     fail_msg("%d jobs were cut %d ms late in all", PUSHES, (int)late);
 }
 
-/* Through a pooler it asks now and then, and leaves no lock behind. */
+/* Through a pooler the worker polls, and leaves no lock behind. */
 static void
 through_a_pooler_it_polls(void **state)
 {

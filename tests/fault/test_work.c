@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/base/clock.h"
+#include "tests/fault/queue_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -28,9 +30,7 @@ struct place { /* a database of its own for each test */
 static void
 enter(struct place *p, const char *name)
 {
-    snprintf(p->dsn, sizeof p->dsn, "%s", pg_newdb(name));
-    p->conn = pg_connect(p->dsn);
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", p->dsn), 0);
+    p->conn = queue_in_newdb(p->dsn, name);
     unlink("gate");
     unlink("once"); /* left by a test that failed */
     unlink("started");
@@ -64,7 +64,7 @@ open_gate(void)
     int fd, left_ms = WAIT_MS;
 
     while ((fd = open("gate", O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && left_ms > 0) {
-        assert_int_equal(errno, ENXIO); /* nobody waits yet */
+        assert_int_equal(errno, ENXIO); /* no command waits yet */
         poll(NULL, 0, 10);
         left_ms -= 10;
     }
@@ -246,8 +246,8 @@ the_second_signal_gives_back_at_once(void **state)
     leave(&p);
 }
 
-/* Where no scheduler lives a claim makes the step. When that step fails the answers with which the
- * claim went are not to blame: the job that succeeded is completed, and runs once. */
+/* If no scheduler is alive, a claim makes the step. If that step fails, the answers in the same
+ * call are still valid: the successful job is completed, and runs once. */
 static void
 a_step_that_fails_fails_no_job(void **state)
 {
@@ -453,6 +453,30 @@ a_name_belongs_to_one_process(void **state)
     leave(&p);
 }
 
+/* The worker's clock is in the past: the worker reports this, and uses the clock of the server. */
+static void
+a_wrong_clock_is_told(void **state)
+{
+    struct place p;
+    struct proc w;
+    char *err;
+
+    (void)state;
+    enter(&p, "clock");
+    push(&p, "q");
+    assert_int_equal(proc_run(NULL, NULL, &err, "-d \"%s\" work --drain -- true", p.dsn), 0);
+    assert_null(strstr(err, "this machine's"));
+    free(err);
+    push(&p, "q");
+    setenv("QUEUETOP_NOW", "2020-01-01T00:00:00Z", 1);
+    proc_queuetop(&w, NULL, "-d \"%s\" work --node n1 -- true", p.dsn);
+    unsetenv("QUEUETOP_NOW");
+    proc_want(&w, " s ahead of this machine's");
+    pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
+    proc_ends(&w);
+    leave(&p);
+}
+
 static void
 a_drained_node_takes_no_jobs(void **state)
 {
@@ -499,6 +523,57 @@ a_second_scheduler_takes_over(void **state)
     proc_done(&a);
     proc_done(&b);
     proc_done(&c);
+    leave(&p);
+}
+
+/* Holds the scheduler's lock, as a claim does, until a step of the scheduler has been refused.
+ * Returns how long the lock was held, at most. */
+static int64_t
+refuse_a_step(const struct place *p, PGconn *claim)
+{
+    static const char steps[] = "select count(*) > 0 from pg_stat_activity where query_start > "
+                                "'%s' and datname = current_database() and state = 'idle' "
+                                "and application_name = 'queuetop'";
+    char sql[400];
+    int64_t start = clock_ms();
+
+    pg_run(claim, "begin");
+    pg_run(claim, "select from queues.scheduler where term = 0 for update");
+    snprintf(sql, sizeof sql, steps, pg_value(p->conn, "select clock_timestamp()"));
+    pg_wait(p->conn, sql, "t", PROC_WAIT_MS);
+    pg_run(claim, "commit");
+    int64_t end = clock_ms();
+    snprintf(sql, sizeof sql, steps, pg_value(p->conn, "select clock_timestamp()"));
+    pg_wait(p->conn, sql, "t", PROC_WAIT_MS);
+    return end - start;
+}
+
+/* A claim or an idle worker holds the lock for a moment: the scheduler must not report another
+ * scheduler. */
+static void
+a_short_lock_is_not_told(void **state)
+{
+    struct place p;
+    struct proc a;
+    int64_t took = 3000;
+
+    (void)state;
+    enter(&p, "short_lock");
+    PGconn *claim = pg_connect(p.dsn);
+    for (int i = 0; i < 20 && took >= 3000; i++) { /* a busy machine: that was no moment */
+        proc_queuetop(&a, NULL, "-d \"%s\" schedule --name a", p.dsn);
+        proc_want(&a, "scheduler a is active");
+        took = refuse_a_step(&p, claim);
+        char *said = proc_errors(&a);
+        if (took < 3000)
+            assert_null(strstr(said, "stands by"));
+        free(said);
+        kill(a.pid, SIGTERM);
+        assert_int_equal(proc_wait(&a), 0);
+        proc_done(&a);
+    }
+    assert_true(took < 3000);
+    PQfinish(claim);
     leave(&p);
 }
 
@@ -561,8 +636,10 @@ main(void)
         cmocka_unit_test(an_answer_survives_a_restart_of_the_server),
         cmocka_unit_test(a_server_that_stays_away_ends_the_lease),
         cmocka_unit_test(a_name_belongs_to_one_process),
+        cmocka_unit_test(a_wrong_clock_is_told),
         cmocka_unit_test(a_drained_node_takes_no_jobs),
         cmocka_unit_test(a_second_scheduler_takes_over),
+        cmocka_unit_test(a_short_lock_is_not_told),
         cmocka_unit_test(the_end_can_be_asked_for),
     };
 
