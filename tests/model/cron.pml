@@ -53,6 +53,7 @@
 #define RUN 32
 #define UNDO 64
 #define ALL 127
+#define ADD 128 /* a schedule of the name of one that was removed */
 
 /* table schedule */
 bool there = true;
@@ -292,6 +293,30 @@ inline act_remove()
     fi
 }
 
+/* schedule_begins(): after all runs of its name, but those of a clock that was far ahead */
+inline act_add()
+{
+    if
+    :: !there ->
+       there = true;
+       version = !version;
+       line = 1;
+       last = 0;
+#ifdef TWIN_NAMESAKE /* it deletes the runs of the one that was removed */
+       runs = 0;
+#endif
+       next = NEXT(line, at);
+       for (x : 1 .. TIMES) {
+           next = (HAS(runs, x) && x >= next && x <= at + FAR -> NEXT(line, x) : next)
+       }
+       x = 0;
+       changed = a;
+       who_row = a;
+       printf("act %d: added, next %d\n", a, next)
+    :: else
+    fi
+}
+
 inline act_run()
 {
     if
@@ -420,6 +445,7 @@ end:
            :: MAY(SET) -> verb = SET
            :: MAY(COMMENT) -> verb = COMMENT
            :: MAY(REMOVE) -> verb = REMOVE
+           :: MAY(ADD) -> verb = ADD
            :: MAY(RUN) -> verb = RUN
            :: MAY(UNDO) && a > 1 && CAN_UNDO(1) -> verb = UNDO; o = 1
            :: MAY(UNDO) && a > 2 && CAN_UNDO(2) -> verb = UNDO; o = 2
@@ -440,8 +466,8 @@ again:
 #endif
        lock_row();
        if
-       :: atomic { (verb == SET || verb == COMMENT || verb == UNDO) && scheduler == 0 -> scheduler = me }
-       :: verb != SET && verb != COMMENT && verb != UNDO
+       :: atomic { (verb == SET || verb == ADD || verb == COMMENT || verb == UNDO) && scheduler == 0 -> scheduler = me }
+       :: verb != SET && verb != ADD && verb != COMMENT && verb != UNDO
        fi;
        /* with the row that is there by now: UPDATE and DELETE wait for it, too */
        atomic { !there || row_lock == 0 || row_lock == me;
@@ -453,6 +479,7 @@ again:
                :: verb == COMMENT -> act_set(line)
                :: verb == REMOVE -> act_remove()
                :: verb == RUN -> act_run()
+               :: verb == ADD -> act_add()
                :: verb == UNDO ->
 #ifndef TWIN_EARLY
                   judge();
