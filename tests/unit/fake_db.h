@@ -1,7 +1,7 @@
 /*
- * A struct db that is a script: the test sees what was asked and gives the answers, in its own
- * time. This header DEFINES the functions of model/db/db.h that stores and actions call, so a
- * program that includes it links without the real ones.
+ * A scripted struct db: the test reads each call and gives the answer when it wants. This header
+ * DEFINES the functions of model/db/db.h that stores and actions call, so a program that includes
+ * it links without the real ones.
  */
 #ifndef TESTS_UNIT_FAKE_DB_H
 #define TESTS_UNIT_FAKE_DB_H
@@ -36,7 +36,7 @@ struct db {
     enum db_state state;
     char host[32], name[32]; /* of a conninfo "HOST/NAME" */
     char password[32];       /* the last one that came */
-    int retries;
+    int retries, cancels;
 };
 
 struct db *
@@ -56,7 +56,7 @@ db_new(struct loop *l, const struct db_options *o)
 void
 db_cancel(struct db *db)
 {
-    (void)db;
+    db->cancels++;
 }
 
 void
@@ -185,7 +185,8 @@ fake_table(const char *names, ...)
 #define FAKE_OWNERS "role name known creates object place place_owner place_acl me superuser"
 #define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|f"
 
-/* Who owns what was found: nobody but the given ones, a row of FAKE_OWNERS for each place. */
+/* Answers who owns the systems that were found: a row of FAKE_OWNERS for each place, with the given
+ * owners only. */
 static inline void
 fake_owners(struct db *db, const char *row)
 {

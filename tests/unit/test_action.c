@@ -1,6 +1,6 @@
 /*
- * Actions against a scripted connection: what is asked in which order, and what lost answers,
- * locks, refusals and stops do to it.
+ * Actions against a scripted connection: which statements are asked in which order, and how actions
+ * react to lost answers, locks, refusals and stops.
  */
 #include "tests/unit/act_fixture.h"
 
@@ -94,7 +94,7 @@ test_predicate(void **state)
     assert_int_equal(action_progress(f->action).changed, 402);
 }
 
-/* After a reconnection another queue may be there: no batch goes to it. */
+/* After a reconnection the schema may hold another queue: no batch is sent to that queue. */
 static void
 test_moved(void **state)
 {
@@ -105,18 +105,18 @@ test_moved(void **state)
                  .act = ACT_REQUEUE, .ids = ids, .nids = 3, .expected = -1, .batch_size = 2});
     preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
     action_start(f->action, false);
-    assert_true(adapter_use(f->adapter, "queues", &e)); /* the same one is no other */
+    assert_true(adapter_use(f->adapter, "queues", &e)); /* the same schema is no change */
     batch(f, fake_table(ROWS, "a|ready|~|~|1", "b|ready|~|~|1", NULL));
     assert_true(adapter_use(f->adapter, "others", &e));
     while (action_state(f->action) == ACTION_RUNNING)
         assert_true(loop_turn(f->loop, 1000, &e));
     assert_int_equal(action_state(f->action), ACTION_FAILED);
     assert_int_equal(f->db->next, f->db->n);
-    assert_non_null(strstr(action_summary(f->action), "another queue is there now"));
+    assert_non_null(strstr(action_summary(f->action), "the schema holds another queue now"));
     assert_non_null(strstr(action_summary(f->action), "done before: 2 jobs ready"));
 }
 
-/* A filter that says more than requeue_where takes: the ids are looked up first. */
+/* The filter has a term that requeue_where has no parameter for: the ids are looked up first. */
 static void
 test_gathering(void **state)
 {
@@ -146,8 +146,8 @@ test_gathering(void **state)
     assert_int_equal(action_state(f->action), ACTION_DONE);
 }
 
-/* The same (action, batch) again after a lost answer, a lock that was in the way, and a deadlock.
- */
+/* The action sends the same (action, batch) again after a lost answer, a lock that was not free,
+ * and a deadlock. */
 static void
 test_asks_again(void **state)
 {
@@ -170,7 +170,7 @@ test_asks_again(void **state)
     for (size_t i = 0; i < sizeof trouble / sizeof *trouble; i++) {
         fake_fail(f->db, trouble[i].kind, trouble[i].sqlstate, trouble[i].in_doubt);
         assert_int_equal(action_state(f->action), i < 2 ? ACTION_WAITING : ACTION_RUNNING);
-        if (!strcmp(trouble[i].sqlstate, "55P03")) { /* who holds it */
+        if (!strcmp(trouble[i].sqlstate, "55P03")) { /* asks who holds the lock */
             assert_string_equal(action_waits(f->action), "waits for a lock");
             assert_string_equal(asked(f)->param[0][0], "queues");
             batch(f, fake_table(EFFECTS, "waits|1|pid 7", NULL));
@@ -248,7 +248,8 @@ test_nothing(void **state)
     assert_string_equal(action_what(f->action), "nothing matches");
 }
 
-/* No batch of several sees all, so none is given the count that the preview was compared with. */
+/* The preview's count is of all jobs, and each of several batches has only some of the jobs. So no
+ * batch gets the expected count. */
 static void
 test_count_of_ids(void **state)
 {
@@ -324,19 +325,19 @@ test_release_of_the_living(void **state)
     assert_string_equal(action_what(f->action), "7 jobs → retry\n1 job → failed (last try)");
     assert_false(action_takes_held(f->action));
     action_free(f->action);
-    release(f, "w1|dead|5|8|2|1|f", true); /* silent, though a lease holds: said, not refused */
+    release(f, "w1|dead|5|8|2|1|f", true); /* dead, but a lease is valid: shown, not rejected */
     assert_false(action_looks_alive(f->action));
     assert_true(action_takes_held(f->action));
     action_free(f->action);
-    release(f, "w1|unknown|5|8|2|1|f", true); /* never registered: the lease is all there is */
+    release(f, "w1|unknown|5|8|2|1|f", true); /* never registered: there is only the lease */
     assert_true(action_looks_alive(f->action));
     action_free(f->action);
     release(f, "w1|dead|5|8|2|2|t", false);
     assert_true(action_looks_alive(f->action));
 }
 
-/* A count that took long is compared again first, and that is said; then batches begin small, grow
- * while they are quick, and shrink when they are slow. */
+/* If the count took long, the action first counts again and reports that. Then the first batch is
+ * small. Batches grow while they are quick, and shrink when they are slow. */
 static void
 test_pace_of_a_purge(void **state)
 {
@@ -344,7 +345,7 @@ test_pace_of_a_purge(void **state)
         int64_t took_us;
         const char *rows; /* of the next batch */
     } steps[] = {
-        {3000000, "1000"}, /* with the count */
+        {3000000, "1000"}, /* the first batch includes the count */
         {1000, "2000"},    {1000, "4000"}, {300000, "4000"},
         {1000, "5000"},    {1000, "5000"}, {2000000, "2500"},
     };
@@ -356,7 +357,7 @@ test_pace_of_a_purge(void **state)
     action_hold_count(f->action);
     action_start(f->action, false);
     assert_string_equal(action_waits(f->action),
-                        "counts once more that it is still so many: about 3 s");
+                        "counts again whether the number is unchanged: about 3 s");
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         f->db->took_us = steps[i].took_us;
         batch(f, fake_table(ROWS, "mail|purged|completed|c|900", NULL));
@@ -366,7 +367,7 @@ test_pace_of_a_purge(void **state)
     }
 }
 
-/* Freed while a batch is out: the answer goes nowhere, nothing leaks. */
+/* The action is freed while a batch is out: nobody gets the answer, and nothing leaks. */
 static void
 test_freed_early(void **state)
 {
@@ -410,7 +411,7 @@ test_canary_places(void **state)
     assert_int_equal(at[0], 0);
     assert_int_equal(at[1], 444);
     assert_int_equal(at[9], 3999);
-    assert_int_equal(canary_places(3, 10, at), 3); /* fewer than wanted: each once */
+    assert_int_equal(canary_places(3, 10, at), 3); /* too few jobs: each is chosen once */
     assert_true(at[0] == 0 && at[1] == 1 && at[2] == 2);
     assert_int_equal(canary_places(11, 10, at), 10);
     for (int i = 1; i < 10; i++)
@@ -419,7 +420,8 @@ test_canary_places(void **state)
     assert_int_equal(canary_places(0, 10, at), 0);
 }
 
-/* "DDFx": done, failed, failed with another error; w waits, r runs, g is gone. */
+/* Each letter of states is one job: D done, F failed, x failed with another error, w waits, r runs,
+ * g is gone, n was not kept. */
 static struct canary_verdict
 judge(const char *states, const char *words)
 {
@@ -435,6 +437,7 @@ judge(const char *states, const char *words)
         jobs[i] = (struct tried_job){.state = c == 'D'               ? TRIED_DONE
                                               : c == 'F' || c == 'x' ? TRIED_FAILED
                                               : c == 'g'             ? TRIED_GONE
+                                              : c == 'n'             ? TRIED_NOT_KEPT
                                               : c == 'r'             ? TRIED_RUNS
                                                                      : TRIED_WAITS,
                                      .error = c == 'x'   ? other
@@ -487,6 +490,16 @@ test_canary_verdicts(void **state)
                                  "the cause is gone is not known")
                          .hope,
                      HOPE_UNKNOWN);
+    assert_int_equal(judge("Dnn",
+                           "1 of 3 is done, 2 completed or were removed (finished jobs are not "
+                           "kept there), none failed again: the cause seems gone")
+                         .hope,
+                     HOPE_GOOD);
+    assert_int_equal(judge("nnnnx",
+                           "4 of 5 completed or were removed (finished jobs are not kept there), "
+                           "1 failed again: the cause seems gone")
+                         .hope,
+                     HOPE_SOME);
     assert_true(judge("FwF", "none of 3 is done: 2 failed again, 1 without an answer in 60s: the "
                              "cause is still there for some")
                     .same_error);
@@ -495,7 +508,7 @@ test_canary_verdicts(void **state)
 #define LOOKED "id queue kind state tries created_ms error started_ms finished_ms node"
 #define TRIED(id, state, error) id "|mail|k|" state "|1|1|" error "|1000|2100|w1"
 
-/* What the adapter answers to a look at the jobs, and nobody to keep them from starting. */
+/* Answers a look at the jobs. The other tables name nothing that keeps the jobs from starting. */
 static void
 answer_look(struct fixture *f, struct result *jobs)
 {
@@ -506,7 +519,7 @@ answer_look(struct fixture *f, struct result *jobs)
     fake_answer(f->db, tables);
 }
 
-/* The sample, then the few by id at priority 0; an answer is lost. */
+/* Asks for the sample, then requeues the chosen jobs by id at priority 0. One answer is lost. */
 static struct canary *
 try_three(struct fixture *f)
 {
@@ -537,7 +550,7 @@ try_three(struct fixture *f)
     return c;
 }
 
-/* Looks at the few, one of which fails; then the rest. */
+/* Looks at the chosen jobs, of which one fails; then requeues the rest. */
 static void
 test_canary(void **state)
 {
@@ -546,7 +559,7 @@ test_canary(void **state)
     int n;
 
     struct canary *c = try_three(f);
-    assert_int_equal(canary_state(c), CANARY_WATCHING); /* the one left alone is not watched */
+    assert_int_equal(canary_state(c), CANARY_WATCHING); /* the job left alone is not watched */
     assert_string_equal(asked(f)->param[0][11], "{\"new\",\"old\"}");
     answer_look(
         f, fake_table(LOOKED, TRIED("new", "ready", "boom"), TRIED("old", "running", ""), NULL));
@@ -573,7 +586,7 @@ test_canary(void **state)
     f->action = canary_take_rest(c);
     action_start(f->action, false);
     assert_string_equal(asked(f)->param[0][6],
-                        "2025-11-21 08:00:00.123+00"); /* as it was counted */
+                        "2025-11-21 08:00:00.123+00"); /* the time of the count */
     assert_string_equal(asked(f)->param[0][11], lead);
     assert_true(strcmp(action_id(f->action), action_id(canary_first(c))) != 0);
     free(lead);
@@ -581,7 +594,90 @@ test_canary(void **state)
     assert_true(loop_turn(f->loop, 0, &e));
 }
 
-/* Ids that were named: without those that were tried; and what stops before the rest. */
+/* The look finds one of two jobs. The next look also asks whether their queue keeps finished
+ * jobs. */
+static void
+test_canary_of_a_queue_that_keeps_nothing(void **state)
+{
+    struct fixture *f = *state;
+    int n;
+
+    struct canary *c = try_three(f);
+    answer_look(f, fake_table(LOOKED, TRIED("new", "running", ""), TRIED("old", "running", ""),
+                              NULL)); /* no job waits, so nothing keeps jobs from starting */
+    wait_asked(f);
+    assert_int_equal(asked(f)->n, 1);
+    batch(f, fake_table(LOOKED, TRIED("old", "running", ""), NULL));
+    const struct tried_job *jobs = canary_jobs(c, &n);
+    assert_int_equal(jobs[0].state, TRIED_RUNS);
+    wait_asked(f);
+    assert_int_equal(asked(f)->n, 2);
+    struct result *tables[] = {fake_table(LOOKED, NULL),
+                               fake_table("queue paused keeps", "mail|f|f", "x|f|t", NULL)};
+    fake_answer(f->db, tables);
+    assert_true(jobs[0].state == TRIED_NOT_KEPT && jobs[1].state == TRIED_NOT_KEPT);
+    assert_int_equal(canary_state(c), CANARY_COUNTING);
+    assert_int_equal(canary_verdict(c).hope, HOPE_GOOD);
+    canary_free(c);
+}
+
+/* If the count of the rest reaches its time limit, the count is asked once more, but not a third
+ * time. */
+static void
+test_canary_whose_count_takes_too_long(void **state)
+{
+    struct fixture *f = *state;
+
+    struct canary *c = try_three(f);
+    answer_look(
+        f, fake_table(LOOKED, TRIED("new", "completed", ""), TRIED("old", "completed", ""), NULL));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(canary_state(c), CANARY_COUNTING);
+        fake_fail(f->db, ERR_TIMEOUT, "57014", false);
+        canary_update(c);
+        if (i > 0)
+            break;
+        assert_non_null(strstr(canary_away(c), "the server is slow: asks again"));
+        wait_asked(f);
+        batch(f, fake_table(LOOKED, NULL));
+    }
+    assert_int_equal(canary_state(c), CANARY_OVER);
+    assert_true(canary_failed(c));
+    assert_non_null(strstr(canary_summary(c), "the tried jobs stay as they are: "));
+    assert_non_null(strstr(canary_summary(c), "; the rest is as it was"));
+    canary_free(c);
+}
+
+/* If the user leaves while the jobs are chosen, the statement is cancelled: the next action need
+ * not wait for the statement. */
+static void
+test_canary_is_left_while_it_chooses(void **state)
+{
+    struct fixture *f = *state;
+    struct params where = {0};
+
+    params_set(&where, PARAM_QUEUE, "mail");
+    for (int stop = 0; stop < 2; stop++) {
+        begin(f, &(struct intent){.act = ACT_REQUEUE, .where = &where, .expected = -1});
+        preview(f, fake_table(EFFECTS, "ready|4000|~", NULL));
+        struct canary *c = canary_new(f->action, 3, 60000);
+        f->action = NULL;
+        assert_int_equal(f->db->cancels, stop);
+        if (stop)
+            canary_stop(c);
+        else
+            canary_free(c);
+        assert_int_equal(f->db->cancels, stop + 1);
+        fake_fail(f->db, ERR_TIMEOUT, "57014", false);
+        if (stop)
+            canary_free(c);
+    }
+    params_done(&where);
+    assert_int_equal(f->db->cancels, 2);
+}
+
+/* With named ids the rest is the ids that were not tried. A canary can be stopped before the
+ * rest. */
 static void
 test_canary_of_ids(void **state)
 {
@@ -635,6 +731,10 @@ main(void)
         cmocka_unit_test(test_canary_verdicts),
         cmocka_unit_test_setup_teardown(test_canary, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_canary_of_ids, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_canary_of_a_queue_that_keeps_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_canary_whose_count_takes_too_long, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_canary_is_left_while_it_chooses, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

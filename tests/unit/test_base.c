@@ -35,7 +35,7 @@ errors_are_filled(void **state)
     assert_int_equal(e.kind, ERR_DATA);
 }
 
-/* Whatever its length, a text ends whole: no half of a UTF-8 sequence before the ellipsis. */
+/* A text that is cut to any length has no half of a UTF-8 sequence before the ellipsis. */
 static void
 errors_are_cut(void **state)
 {
@@ -107,7 +107,7 @@ no_memory_aborts_after_the_hook(void **state)
         dup2(pipes[1], STDOUT_FILENO);
         dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
         mem_on_abort(hook);
-        arena_alloc(arena_new(), SIZE_MAX - 5); /* refused before any allocator sees it */
+        arena_alloc(arena_new(), SIZE_MAX - 5); /* rejected before the allocator is called */
         _exit(1);
     }
     close(pipes[1]);
@@ -137,7 +137,7 @@ arena_holds_until_reset(void **state)
             assert_int_equal(big[i], 0);
         memset(big, 'x', 100000);
         arena_reset(a);
-        unsigned char *again = arena_alloc(a, 5000); /* zeroed, though it was used */
+        unsigned char *again = arena_alloc(a, 5000); /* zeroed, though used before */
         for (int i = 0; i < 5000; i++)
             assert_int_equal(again[i], 0);
         memset(again, 'y', 5000);
@@ -218,6 +218,16 @@ durations(void **state)
 }
 
 static void
+another_clock_is_ahead_or_behind(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_ahead_ms(1000, 1000, 1400), 0);
+    assert_int_equal(clock_ahead_ms(1400, 1000, 1400), 0);
+    assert_int_equal(clock_ahead_ms(4400, 1000, 1400), 3000);
+    assert_int_equal(clock_ahead_ms(400, 1000, 1400), -600);
+}
+
+static void
 wall_clock_can_be_frozen(void **state)
 {
     (void)state;
@@ -249,7 +259,7 @@ log_escapes_and_is_private(void **state)
     assert_int_equal(e.kind, ERR_SYS);
     setenv("QUEUETOP_NOW", "1700000000123", 1);
     assert_true(log_open(file, &e));
-    log_quiet(true); /* concerns standard error only */
+    log_quiet(true); /* applies to standard error only */
     log_line(LOG_DEBUG, "esc \033[31m nl\n%s", "del\177");
     char *huge = xmalloc(100000);
     memset(huge, '\n', 99999);
@@ -322,6 +332,7 @@ main(void)
         cmocka_unit_test(arena_holds_until_reset),
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(durations),
+        cmocka_unit_test(another_clock_is_ahead_or_behind),
         cmocka_unit_test(wall_clock_can_be_frozen),
         cmocka_unit_test(log_escapes_and_is_private),
         cmocka_unit_test(passwords_in_words),

@@ -1,6 +1,6 @@
 /*
- * The connection against a server that says exactly what is written down here: answers in pieces,
- * answers that break off at each place where it matters, refusals, silence, nonsense.
+ * The connection against a server whose answers are written in this file: answers in pieces,
+ * answers that break off at each important place, refusals, silence, nonsense.
  */
 #include "tests/harness.h"
 
@@ -82,7 +82,7 @@ open_db(struct fixture *f, struct db_options o)
     f->db = db_new(f->loop, &o);
 }
 
-/* What a good server says to one statement, up to and with `parts` of: begin, settings, value,
+/* A good server's answer to one statement: the first `parts` messages of begin, settings, value,
  * commit, ready. */
 static struct fake_answer *
 good(struct fixture *f, int parts)
@@ -158,7 +158,7 @@ answers_in_single_bytes(void **state)
     assert_string_equal(h.text, "hello");
 }
 
-/* Wherever the connection breaks, the caller learns what can be known about its COMMIT. */
+/* The connection breaks at each place: the caller learns whether the COMMIT is in doubt. */
 static void
 break_at_each_place(void **state)
 {
@@ -234,7 +234,7 @@ commit_that_rolls_back_fails(void **state)
     assert_int_equal(f->fake->connections, 1);
 }
 
-/* An error leaves a transaction open: nobody is answered and nothing sent before it is closed. */
+/* An error leaves a transaction open. ROLLBACK comes before the callback and the next call. */
 static void
 error_is_rolled_back_first(void **state)
 {
@@ -258,7 +258,7 @@ error_is_rolled_back_first(void **state)
 }
 
 /* What a time limit ended is said by its name, with the limit and a way out; by the section's name,
- * or that of the file in sql/console. */
+ * or that of the file in sql/console. A full disk is said to be the server's. */
 static void
 a_limit_names_its_statement(void **state)
 {
@@ -281,6 +281,9 @@ a_limit_names_its_statement(void **state)
         {{.sql = "select v", .name = "jobs"},    true, 0,     "57014", "no"                                                                                    },
         {{.sql = "select v", .name = "nodes"},   true, 1,     "55P03", "statement nodes: no"                                                                   },
         {{.sql = "select v"},                    true, 1,     "55P03", "statement: no"                                                                         },
+        {{.sql = "select v", .name = "jobs"},
+         true,                                         1,
+         "53100",                                                      "a file system of the server is full; no"                                               },
         {{.sql = "select v", .name = "jobs"},    true, 1,     "22003", "no"                                                                                    },
     };
     struct fixture *f = *state;
@@ -344,7 +347,7 @@ a_read_only_server_is_left(void **state)
     assert_int_equal(db_tries(f->db), 0);
 }
 
-/* Who does not wait is told at once; who only reads has asked for it. */
+/* With `once` the error is reported immediately. With `read_only` the user chose read-only. */
 static void
 read_only_by_wish_or_once(void **state)
 {
@@ -373,7 +376,7 @@ refusals(void **state)
         const char *sqlstate;
         enum err_kind kind;
         enum db_state state;
-        int wait_ms; /* at least until the next attempt */
+        int wait_ms; /* least time until the next attempt */
     } cases[] = {
         {"28P01", ERR_AUTH, DB_OFF,     0   },
         {"28000", ERR_AUTH, DB_OFF,     0   },
@@ -459,18 +462,27 @@ until_tries(struct fixture *f, int n)
         assert_true(loop_turn(f->loop, 100, &e));
 }
 
-/* A server that let us in may do so again; who looks does not wait long for it. */
+/* Connects once, then the server refuses. Returns when the first reconnection is under way. */
 static void
-a_refusal_passes(void **state)
+let_in_then_refuse(struct fixture *f)
 {
-    struct fixture *f = *state;
     struct heard h;
 
     open_db(f, (struct db_options){0});
     good(f, 5);
     get(f, &h);
     refuse_all(f);
-    db_move(f->db, "a test"); /* counts as the first */
+    db_move(f->db, "a test");
+}
+
+/* A server that accepted us before may accept us again. While a user looks, each wait is short. */
+static void
+a_refusal_passes(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    let_in_then_refuse(f);
     until_tries(f, 2);
     assert_int_equal(db_state(f->db), DB_BACKOFF);
     assert_int_equal(db_last_error(f->db)->kind, ERR_AUTH);
@@ -485,7 +497,22 @@ a_refusal_passes(void **state)
     assert_int_equal(h.err.kind, ERR_NONE);
 }
 
-/* One that never did is asked again when somebody types. */
+/* The wait stops growing: a new leader is found within 5 s, however long there was no leader. */
+static void
+the_wait_for_a_leader_is_bounded(void **state)
+{
+    struct fixture *f = *state;
+
+    let_in_then_refuse(f);
+    for (int i = 2; i <= 9; i++) { /* doubled each time, the last wait would be 64 s */
+        until_tries(f, i);
+        assert_int_equal(db_state(f->db), DB_BACKOFF);
+        assert_in_range(db_next_try_ms(f->db) - clock_ms(), 0, 4800);
+        db_retry_now(f->db);
+    }
+}
+
+/* A server that never accepted us is asked again when the user presses a key. */
 static void
 a_key_asks_again(void **state)
 {
@@ -567,7 +594,7 @@ silence_is_cancelled(void **state)
     assert_int_equal(f->fake->connections, 1);
 }
 
-/* A server that reads slowly: what is still in our buffer, and what is only in the kernel's. */
+/* A slow reader is not silent, whether the bytes are in our buffer or only in the kernel's. */
 static void
 bytes_that_go_out_are_life(void **state)
 {
@@ -603,7 +630,7 @@ bytes_that_go_out_are_life(void **state)
     f->db = NULL;
 }
 
-/* A server that reads nothing any more is silent, however much is to be sent. */
+/* A server that reads no more bytes is silent, however many bytes are still to be sent. */
 static void
 bytes_that_stay_are_silence(void **state)
 {
@@ -638,7 +665,7 @@ silence_is_dropped(void **state)
     until(f, &h.done);
     assert_int_equal(h.err.kind, ERR_CONN);
     assert_true(h.in_doubt);
-    until(f, &next.done); /* it was not sent yet: it waits for the new connection */
+    until(f, &next.done); /* not sent before: it waits for the new connection */
     assert_int_equal(next.err.kind, ERR_NONE);
     assert_int_equal(f->fake->connections, 2);
     assert_int_equal(f->fake->cancels, 1);
@@ -657,7 +684,7 @@ cancel_on_request(void **state)
     fake_done(&a->bytes, "ROLLBACK");
     fake_ready(&a->bytes, 'I');
     f->fake->on_cancel = end_silence;
-    db_cancel(f->db); /* nothing runs: nothing happens */
+    db_cancel(f->db); /* no call runs: the cancel does nothing */
     ask(f, &h);
     while (f->fake->syncs < 1)
         assert_true(loop_turn(f->loop, 100, &e));
@@ -668,8 +695,8 @@ cancel_on_request(void **state)
     assert_int_equal(f->fake->cancels, 1);
 }
 
-/* What was to be cancelled has ended by itself: the request may still be on its way, so the next
- * call waits, or it could be the one that is hit. */
+/* The call ended before its cancel request arrived. The request could hit the next call, so the
+ * next call waits for the end of the request. */
 static void
 late_cancel_hits_nothing_else(void **state)
 {
@@ -736,7 +763,7 @@ nonsense_as_greeting(void **state)
     get(f, &h);
     assert_int_equal(h.err.kind, ERR_CONN);
     assert_int_equal(db_state(f->db), DB_OFF);
-    fake_reset(f->fake); /* `once`: a later call tries anew */
+    fake_reset(f->fake); /* with `once` a later call tries to connect again */
     good(f, 5);
     get(f, &h);
     assert_int_equal(h.err.kind, ERR_NONE);
@@ -797,7 +824,7 @@ hear_line(void *ctx, const char *line)
     fail_msg("%s%s", ctx ? "" : "said: ", line);
 }
 
-/* Its own message, before anything is sent that such a server does not know. */
+/* An old server gets an error message of its own. No statement that it does not know is sent. */
 static void
 installing_on_an_old_server(void **state)
 {
@@ -839,6 +866,7 @@ main(void)
         T(refusals),
         T(password_is_asked_for),
         T(a_refusal_passes),
+        T(the_wait_for_a_leader_is_bounded),
         T(a_key_asks_again),
         T(password_is_never_said),
         T(silence_is_cancelled),

@@ -57,7 +57,7 @@ test_rates(void **state)
     history_free(h);
 }
 
-/* A gap is one rate for all of its steps, not a hole and a peak. */
+/* All steps of a gap have the same rate: no hole and no peak. */
 static void
 test_gap(void **state)
 {
@@ -82,7 +82,7 @@ test_ring_wraps(void **state)
         add(h, "q", i * 1000, i * i);
     const double steps[] = {NAN, NAN, 35, 37, 39};
     check(h, 20000, steps, 5);
-    add(h, "q", 100000, 1000); /* after a long silence: starts anew */
+    add(h, "q", 100000, 1000); /* after a long silence the history begins again */
     const double anew[] = {NAN, NAN};
     check(h, 100000, anew, 2);
     history_free(h);
@@ -134,13 +134,14 @@ test_many_queues_and_forgetting(void **state)
     add(h, "q", 2000, 1);
     assert_false(isnan(history_now(h, "q42", SERIES_DONE, 1000)));
     add(h, "q", 60000, 2);
-    add(h, "new", 60000, 2); /* a new queue makes room: the silent ones are gone */
+    add(h, "new", 60000, 2); /* a new queue takes the place of the silent queues */
     assert_true(isnan(history_now(h, "q42", SERIES_BACKLOG, 1000)));
     assert_true(history_now(h, "q", SERIES_BACKLOG, 1000) == 20);
     history_free(h);
 }
 
-/* A producer that makes up a queue for each job: the first look at them must not take seconds. */
+/* A producer may create a queue for each job: the first look at all queues must not take
+ * seconds. */
 static void
 test_very_many_queues(void **state)
 {
@@ -158,7 +159,8 @@ test_very_many_queues(void **state)
     history_free(h);
 }
 
-/* With a limit: who comes later has no ring until one stands still for a whole ring; "" always. */
+/* With a limit, a new queue gets a ring only if another queue stood still for a whole ring. ""
+ * always has a ring. */
 static void
 test_limit(void **state)
 {
@@ -185,7 +187,48 @@ test_limit(void **state)
         30000, {0, 1, 0, 0, 0}
     };
     assert_false(history_go_on(h, "new", &late));
-    assert_true(history_add(h, "new", &late)); /* in the place of one that stood still */
+    assert_true(history_add(h, "new", &late)); /* takes the place of a queue that stood still */
+    history_free(h);
+}
+
+static void
+add_failed(struct history *h, int64_t at_ms, int64_t done, int64_t failed, int64_t backlog)
+{
+    struct sample s = {
+        at_ms, {FIELD_NULL, done, failed, backlog, FIELD_NULL}
+    };
+
+    history_add(h, "q", &s);
+}
+
+/* history_still() gives the last step in which a counter grew, history_falls() the last time when a
+ * gauge was highest. */
+static void
+test_since_when(void **state)
+{
+    struct history *h = history_new(1000, 10);
+    struct history_since s;
+
+    (void)state;
+    assert_false(history_still(h, "q", SERIES_FAILED, &s));
+    add(h, "q", 1000, 0); /* no failures are known at 1000 */
+    assert_false(history_still(h, "q", SERIES_FAILED, &s));
+    add_failed(h, 2000, 10, 5, 70);
+    assert_true(history_still(h, "q", SERIES_FAILED, &s));
+    assert_true(s.at_ms == 2000 && s.ms == 0 && s.done == 0);
+    add_failed(h, 3000, 20, 7, 90);
+    add_failed(h, 4000, 25, 7, 90);
+    add_failed(h, 6500, 31, 7, 60); /* there is no sample in between */
+    assert_true(history_still(h, "q", SERIES_FAILED, &s));
+    assert_true(s.at_ms == 3000 && s.ms == 3500 && s.done == 11 && !s.before);
+    assert_true(history_falls(h, "q", SERIES_BACKLOG, &s));
+    assert_true(s.at_ms == 4000 && s.was == 90 && s.ms == 2500);
+    assert_false(history_falls(h, "q", SERIES_OLDEST, &s));
+    add_failed(h, 7000, 31, 7, 90);
+    assert_false(history_falls(h, "q", SERIES_BACKLOG, &s));
+    add_failed(h, 13900, 40, 7, 10); /* the ring begins at 4000 */
+    assert_true(history_still(h, "q", SERIES_FAILED, &s));
+    assert_true(s.at_ms == 4000 && s.before);
     history_free(h);
 }
 
@@ -201,6 +244,7 @@ main(void)
         cmocka_unit_test(test_many_queues_and_forgetting),
         cmocka_unit_test(test_very_many_queues),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_since_when),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,8 +153,8 @@ job_id(void *ctx, int i)
     return jobs[i].id;
 }
 
-/* Rows that are made when they are looked at: the same order, cursor and drawing, and no more of
- * them are made than are drawn. */
+/* Rows can be made only when somebody looks at them. Order, cursor and drawing stay the same, and
+ * only the drawn rows are made. */
 static void
 test_pages(void **state)
 {
@@ -173,7 +173,7 @@ test_pages(void **state)
     for (int i = 0; i < JOBS; i++)
         assert_string_equal(((const struct job *)list_row(l, i))->id,
                             ((const struct job *)list_row(whole, i))->id);
-    assert_string_equal(selected->id, "c"); /* the others have not taken its place */
+    assert_string_equal(selected->id, "c"); /* other rows did not overwrite it */
     list_make_anew(l);
     made = 0;
     struct grid *g = grid_new(40, 3, false);
@@ -201,7 +201,7 @@ test_order(void **state)
     assert_int_equal(list_index(l), -1);
     assert_null(list_selected(l));
     list_set_rows(l, jobs, JOBS);
-    expect_order(l, "bdace"); /* no number stands last */
+    expect_order(l, "bdace"); /* a row without a number is last */
     list_sort_invert(l);
     expect_order(l, "cadbe");
     assert_true(list_sort_by(l, "rate", true));
@@ -272,7 +272,7 @@ test_deleted_goes_to_neighbour(void **state)
     list_set_rows(l, jobs, JOBS);
     list_select(l, "d");
     list_set_rows(l, some, 3);
-    assert_string_equal(list_selected_id(l), "a"); /* the one after it */
+    assert_string_equal(list_selected_id(l), "a"); /* the row after the deleted one */
     list_set_rows(l, some, 1);
     assert_string_equal(list_selected_id(l), "b");
     list_set_rows(l, NULL, 0);
@@ -326,7 +326,7 @@ test_marks(void **state)
     assert_string_equal(list_selected_id(l), "a");
     const char *const *ids = list_targets(l, &n);
     assert_true(n == 2 && !strcmp(ids[0], "b") && !strcmp(ids[1], "d"));
-    list_set_rows(l, jobs, 1); /* marks stay while their rows are away */
+    list_set_rows(l, jobs, 1); /* a mark stays while its row is away */
     assert_true(list_is_marked(l, "d") && !list_is_marked(l, "a"));
     list_set_rows(l, jobs, JOBS);
     list_mark_shown(l);
@@ -340,7 +340,8 @@ test_marks(void **state)
     list_free(l);
 }
 
-/* Many rows: the cursor stays visible and keeps its line, and paging ends where it should. */
+/* A list of many rows: the cursor stays visible and keeps its line, and paging stops at the first
+ * and the last row. */
 static void
 test_scrolling(void **state)
 {
@@ -376,7 +377,7 @@ test_scrolling(void **state)
     assert_int_equal(list_index(l), 199);
     list_draw(l, g, grid_rect(g), &look);
     assert_true(grid_cursor_at(g, &x, &y) && y == 10);
-    list_set_rows(l, many + 50, 250); /* rows above go away: the line stays */
+    list_set_rows(l, many + 50, 250); /* rows above disappear: the cursor keeps its line */
     grid_clear(g);
     list_draw(l, g, grid_rect(g), &look);
     assert_string_equal(list_selected_id(l), "0199");
@@ -413,10 +414,64 @@ test_draw(void **state)
                 " × report            3 2/5     —       —\n"
                 " ▲ none              — 0/5     ·  4m 58s\n"
                 "\n");
-    look.unfocused = true; /* a list without the keys has no row selected */
+    look.unfocused = true; /* a list without the focus has no selected row */
     expect_draw(l, 40, 2, &look,
                 "   QUEUE        READY↓ TRY    /s     AGE\n"
                 " ▲ image        18,234 3/5    96  5m 00s\n");
+    list_free(l);
+}
+
+static void
+expect_line(struct list *l, int h, const struct list_look *look, int y, const char *want)
+{
+    struct grid *g = grid_new(60, h, false);
+    struct buf b = {0};
+    char *at, *line;
+
+    list_draw(l, g, grid_rect(g), look);
+    grid_dump(g, &b);
+    at = b.data;
+    for (int i = 0; i <= y; i++)
+        line = strsep(&at, "\n");
+    assert_string_equal(line, want);
+    buf_free(&b);
+    grid_free(g);
+}
+
+/* The line that counts the rows never takes the place of a row, unless there are more rows than
+ * lines. */
+static void
+test_counts(void **state)
+{
+    struct list *l = list_new(&def);
+    struct list_look look = {.now_ms = NOW, .counts = true, .order = "most first"};
+    struct job many[30];
+    char ids[30][12];
+    int least = 100;
+
+    (void)state;
+    list_set_rows(l, jobs, JOBS);
+    expect_line(l, 7, &look, 6, "   5 of 5 · most first");
+    expect_line(l, 20, &look, 6, "   5 of 5 · most first");
+    expect_line(l, 6, &look, 5, " ▲ none                                  — 0/5     ·  4m 58s");
+    expect_line(l, 5, &look, 4, " × report                                3 2/5     —       —");
+    list_set_filter(l, keep_ready, &least);
+    look.stale = true;
+    look.old_ms = 250000;
+    expect_line(l, 7, &look, 4, "   3 of 5 match the filter · most first · 4m 10s old");
+    list_set_filter(l, NULL, NULL);
+    list_sort_by(l, "ready", false);
+    look.stale = false;
+    expect_line(l, 7, &look, 6, "   5 of 5"); /* the title shows the order */
+    for (int i = 0; i < 30; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i + 10);
+        many[i] = jobs[0];
+        many[i].id = many[i].queue = ids[i];
+    }
+    list_set_rows(l, many, 30);
+    list_select(l, "39");
+    expect_line(l, 13, &look, 12, "   rows 20 to 30 of 30");
+    expect_line(l, 13, &look, 11, "›▲ 39                                  120 1/5   412  5m 01s");
     list_free(l);
 }
 
@@ -437,7 +492,7 @@ test_draw_roles(void **state)
                                 ".b..........wwwwww\n"
                                 "mb.mmmmmm....wwwww\n"
                                 ".b.............www\n");
-    for (int x = 0; x < 24; x++) { /* the selected row keeps what its cells say */
+    for (int x = 0; x < 24; x++) { /* cells of the selected row keep their colours */
         bool is_name = x == 0 || (x >= 3 && x < 9);
         assert_int_equal(grid_cell(g, x, 1)->ground, is_name ? GROUND_NAME : GROUND_ROW);
         assert_int_equal(grid_cell(g, x, 2)->ground, GROUND_NONE);
@@ -457,9 +512,9 @@ test_layout(void **state)
     column_layout(columns, 6, hidden, 200, w);
     assert_true(w[1] == 8 && w[2] == 3 && w[3] == 5 && w[4] == 7 && w[5] == 0);
     assert_int_equal(w[0], 200 - 8 - 3 - 5 - 7 - 4);
-    column_layout(columns, 6, hidden, 31, w); /* exactly all at their least */
+    column_layout(columns, 6, hidden, 31, w); /* all columns have exactly their least width */
     assert_true(w[0] == 6 && w[1] == 6 && w[4] == 7);
-    column_layout(columns, 6, hidden, 30, w); /* age goes first */
+    column_layout(columns, 6, hidden, 30, w); /* age is the first to be hidden */
     assert_true(w[4] == 0 && w[2] == 3 && w[1] == 8);
     column_layout(columns, 6, hidden, 12, w);
     assert_true(w[0] == 12 && w[1] == 0);
@@ -489,7 +544,7 @@ test_save(void **state)
     assert_string_equal(b.data, "sort=ready desc");
     list_load(l, "sort=age hide=try,rate,queue,nothing show=state junk");
     assert_false(list_column_on(l, 2) || list_column_on(l, 3));
-    assert_true(list_column_on(l, 0) && list_column_on(l, 5)); /* the first stays */
+    assert_true(list_column_on(l, 0) && list_column_on(l, 5)); /* the first is never hidden */
     assert_string_equal(list_sort_column(l, &desc)->name, "age");
     buf_clear(&b);
     list_save(l, &b);
@@ -556,7 +611,7 @@ test_kinds(void **state)
     expect_kind(K_CUSTOM, big, &e, 0, "");
 }
 
-/* A column without any value is not shown, until one has come; then it stays. */
+/* A column is hidden until one row has a value for the column. After that the column stays. */
 static void
 test_hide_empty(void **state)
 {
@@ -601,6 +656,7 @@ main(void)
         cmocka_unit_test(test_cursor_stays),
         cmocka_unit_test(test_deleted_goes_to_neighbour),
         cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_scrolling),
         cmocka_unit_test(test_draw),

@@ -1,5 +1,6 @@
 /*
- * What becomes of a queue: trend, end, turn, what holds it, slots.
+ * The outlook of a queue: its trend, when it will be empty, when it turned, what holds it, the
+ * slots that it needs.
  */
 #include "tests/harness.h"
 
@@ -65,10 +66,11 @@ test_trends_with_a_dead_band(void **state)
     q.done_per_s = 0;
     q.running = 0;
     assert_int_equal(look(&q).trend, TREND_STANDS);
-    assert_int_equal(trend(1, 1.06, 100000000), TREND_STEADY); /* in fifty years */
+    assert_int_equal(trend(1, 1.06, 100000000), TREND_STEADY); /* empty only in fifty years */
 }
 
-/* "never, +10/s" beside "in 20, out 30" would be read as a fault. */
+/* The trend never contradicts the last minute: a user takes "never, +10/s" beside "in 20, out 30"
+ * for a fault. */
 static void
 test_the_last_minute_is_never_contradicted(void **state)
 {
@@ -114,7 +116,7 @@ test_slots(void **state)
     q.run5_ms = (double)NAN;
     assert_true(look(&q).slots_needed == FIELD_NULL);
     q = queue(20, 30, 100);
-    assert_true(outlook_slots_missing(&q, 0) == FIELD_NULL); /* none is missing */
+    assert_true(outlook_slots_missing(&q, 0) == FIELD_NULL); /* no slot is missing */
 }
 
 static int64_t
@@ -171,7 +173,7 @@ test_what_holds_it_back(void **state)
     assert_int_equal(held(&q, &none), HELD_PAUSED);
 }
 
-/* A limit that is in use is no news while what waits goes out within a minute. */
+/* A limit that is reached is not reported while the waiting jobs leave within a minute. */
 static void
 test_nothing_holds_what_moves(void **state)
 {
@@ -188,6 +190,24 @@ test_nothing_holds_what_moves(void **state)
     assert_int_equal(held(&q, &unknown), HELD_KEYS);
 }
 
+/* Between two short jobs fewer jobs run than the limit allows. The limit still holds the queue. */
+static void
+test_a_limit_holds_between_two_jobs(void **state)
+{
+    struct slots free_ones = {.all = 16, .used = 0, .told = true};
+    struct queue_row q = queue(30, 20, 5000);
+
+    (void)state;
+    q.max_running = 4;
+    q.running = 0;
+    q.full_ms = FIELD_NULL;
+    assert_int_equal(held(&q, &free_ones), HELD_NOT);
+    q.full_ms = NOW - 14000;
+    assert_int_equal(held(&q, &free_ones), HELD_LIMIT);
+    q.full_ms = NOW - 15000;
+    assert_int_equal(held(&q, &free_ones), HELD_NOT);
+}
+
 int
 main(void)
 {
@@ -198,6 +218,7 @@ main(void)
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_the_minute_in_which_it_turned),
         cmocka_unit_test(test_what_holds_it_back),
+        cmocka_unit_test(test_a_limit_holds_between_two_jobs),
         cmocka_unit_test(test_nothing_holds_what_moves),
     };
 

@@ -1,6 +1,6 @@
 /*
- * Annotated .sql files: what is read from them, what is refused, and how a schema gets into a
- * statement.
+ * Annotated .sql files: what is read from them, what is rejected, and how the name of a schema gets
+ * into a statement.
  */
 #include "tests/harness.h"
 
@@ -55,6 +55,49 @@ reads_a_file(void **state)
     assert_string_equal(sections_find(&s, "version")->sql, "select 1");
     assert_null(sections_find(&s, "no"));
     sections_free(&s);
+    sections_free(&s);
+}
+
+/* A value continues in comment lines that begin with two blanks and follow the value directly.
+ * Nowhere else do such lines count. */
+static void
+joins_lines(void **state)
+{
+    static const char text[] = "--  before any note\n"
+                               "-- tables: a b\n"
+                               "--    c \r\n"
+                               "--\td\n"
+                               "-- note: one\n"
+                               "--\n"
+                               "--  prose\n"
+                               "-- note:\n"
+                               "--  two -- name: x\n"
+                               "-- name: queues\n"
+                               "--  prose\n"
+                               "-- params: ids\n"
+                               "--   queue\n"
+                               "--   n: no note\n"
+                               "-- prose\n"
+                               "--  more prose\n"
+                               "select $1\n"
+                               "--  of the statement\n"
+                               "--   and this\n"
+                               ", 2";
+    struct sections s;
+    struct err e = {0};
+
+    (void)state;
+    if (!sections_read("f.sql", text, &s, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(sections_header(&s, "tables"), "a b c");
+    assert_int_equal(s.nheader, 3);
+    assert_string_equal(s.header[1].value, "one");
+    assert_string_equal(s.header[2].value, "two -- name: x");
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.list[0].nnotes, 1);
+    assert_string_equal(section_note(&s.list[0], "params"), "ids queue n: no note");
+    assert_int_equal(s.list[0].notes[0].line, 12);
+    assert_string_equal(s.list[0].sql, "select $1\n--  of the statement\n--   and this\n, 2");
     sections_free(&s);
 }
 
@@ -159,8 +202,8 @@ binds_a_schema(void **state)
     bind("1", longest, "1");
 }
 
-/* The whole expression, with what stands in it bound too; what it gives is asked of a server in
- * tests/sql/test_adapters.c. */
+/* {error_key(...)} is replaced as a whole, and the {schema} inside is bound too.
+ * tests/sql/test_adapters.c asks a server for the value of the expression. */
 static void
 binds_error_keys(void **state)
 {
@@ -210,9 +253,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_file),     cmocka_unit_test(refuses),
-        cmocka_unit_test(accepts),          cmocka_unit_test(binds_a_schema),
-        cmocka_unit_test(binds_error_keys), cmocka_unit_test(binds_prefixes_and_times),
+        cmocka_unit_test(reads_a_file),
+        cmocka_unit_test(joins_lines),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(accepts),
+        cmocka_unit_test(binds_a_schema),
+        cmocka_unit_test(binds_error_keys),
+        cmocka_unit_test(binds_prefixes_and_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

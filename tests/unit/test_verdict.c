@@ -1,4 +1,4 @@
-/* The one scale: what is bad, what wants a look, what somebody has decided. */
+/* The scale of verdicts: what is bad, what needs a look, what somebody has decided. */
 #include "tests/harness.h"
 
 #include <limits.h>
@@ -14,8 +14,7 @@ enum { NOW = 1000000000, MINUTE = 60000 };
 static struct queue_row
 queue(void)
 {
-    return (struct queue_row){
-        .queue = "q", .oldest_ms = FIELD_NULL, .failed_hour = 0, .ready = 0, .failed = 0};
+    return (struct queue_row){.queue = "q", .oldest_ms = FIELD_NULL, .failed_per_s = (double)NAN};
 }
 
 static void
@@ -24,14 +23,34 @@ test_failures_of_this_hour(void **state)
     struct queue_row q = queue();
 
     (void)state;
-    q.failed = 4000; /* all of them of yesterday */
+    q.failed = 4000; /* none of them in the last hour */
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
     q.failed_hour = MANY_FAILED;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
-    q.failed_hour = FIELD_NULL; /* another system tells no times */
+    q.failed_hour = FIELD_NULL; /* another system gives no times */
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
     q.failed = MANY_FAILED - 1;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WELL);
+}
+
+/* Failures that were requeued since are over, unless failures go on or the failed jobs are still
+ * there. */
+static void
+test_failures_that_somebody_requeued(void **state)
+{
+    struct queue_row q = queue();
+
+    (void)state;
+    q.failed_hour = 4000;
+    q.failed = 3;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WELL);
+    q.failed_per_s = 0.1;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
+    q.failed_per_s = 0;
+    q.failed = MANY_FAILED;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
+    q.failed = FIELD_NULL;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
 }
 
 static void
@@ -81,12 +100,12 @@ test_nodes(void **state)
     struct node_row n = {.state = "dead", .leases = 0, .session_alive = -1, .backend_pid = INT_MIN};
 
     (void)state;
-    assert_int_equal(verdict_of_node(&n, false), VERDICT_WELL); /* it holds nothing */
+    assert_int_equal(verdict_of_node(&n, false), VERDICT_WELL); /* the node holds no lease */
     n.leases = 1;
     assert_int_equal(verdict_of_node(&n, false), VERDICT_BAD);
     n.state = "unknown";
     assert_int_equal(verdict_of_node(&n, false), VERDICT_BAD);
-    assert_int_equal(verdict_of_node(&n, true), VERDICT_WELL); /* no heartbeats there */
+    assert_int_equal(verdict_of_node(&n, true), VERDICT_WELL); /* that system has no heartbeats */
     n.expired = 1;
     assert_int_equal(verdict_of_node(&n, true), VERDICT_BAD);
     n.state = "late";
@@ -116,7 +135,7 @@ test_groups_and_jobs(void **state)
     assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WELL);
     j.changed_ms = NOW - MINUTE;
     assert_int_equal(verdict_of_job(&j, NOW), VERDICT_BAD);
-    j.state = "running"; /* its lease is over */
+    j.state = "running"; /* its lease has expired */
     assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WARN);
     j.lease_until_ms = NOW + MINUTE;
     assert_int_equal(verdict_of_job(&j, NOW), VERDICT_WELL);
@@ -144,7 +163,7 @@ test_schedules(void **state)
     assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_BAD);
 }
 
-/* A new queue's own books: 65 dead of 83 rows, before autovacuum has looked for the first time. */
+/* The tables of a new queue: 65 of 83 rows are dead, and autovacuum has not run yet. */
 static void
 few_dead_rows_are_well(void **state)
 {
@@ -158,7 +177,7 @@ few_dead_rows_are_well(void **state)
     assert_int_equal(verdict_of_table(&t), VERDICT_WELL);
 }
 
-/* An old error is rising when many failed in the last hour, or twice as many as in a usual one. */
+/* An old error rises if many jobs failed in the last hour, or twice as many as in a usual hour. */
 static void
 an_error_rises(void **state)
 {
@@ -168,7 +187,7 @@ an_error_rises(void **state)
 
     (void)state;
     day.counts[46] = 4;
-    assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD); /* too few */
+    assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD); /* too few failures */
     day.hour = day.counts[46] = 5;
     assert_int_equal(fail_trend_of(&g, NOW), FAIL_RISING);
     day.counts[43] = 5; /* 2.5 in a usual hour */
@@ -182,7 +201,7 @@ an_error_rises(void **state)
 
 enum { HALF = FAIL_STEP_MS };
 
-/* Rows of two groups, and one of a group that is not shown. */
+/* The rows of two groups that are shown, and a row of a third that is not. */
 static void
 a_day_by_half_hours(void **state)
 {
@@ -207,18 +226,19 @@ a_day_by_half_hours(void **state)
     assert_int_equal(days[0].hour, 3);
     fail_day_columns(&days[0], now, 1, w, FAIL_STEPS);
     assert_true(w[0] == 4 && w[1] == 0 && w[47] == 3);
-    fail_day_columns(&days[0], now, 2, w, 24); /* 1000 is the first half of its hour */
+    fail_day_columns(&days[0], now, 2, w, 24); /* half-hour 1000 begins an hour */
     assert_true(w[23] == 3 && w[0] == 0);
-    fail_day_columns(&days[0], now + HALF, 1, w, FAIL_STEPS); /* the answer is of before */
+    fail_day_columns(&days[0], now + HALF, 1, w, FAIL_STEPS); /* the answer is one step old */
     assert_true(w[0] == 0 && w[46] == 3 && w[47] == 0);
-    fail_day_columns(&days[1], now, 1, w, FAIL_STEPS); /* not all were counted */
+    fail_day_columns(&days[1], now, 1, w, FAIL_STEPS); /* older failures were not counted */
     assert_true(isnan(w[45]) && w[46] == 2 && w[47] == 0);
     assert_int_equal(fail_day_first_ms(now, 2, 24), 954 * (int64_t)HALF);
     times[0].hour = FIELD_NULL; /* a recording of an older version */
     assert_false(fail_days_read(groups, 3, times, 5, now, days));
 }
 
-/* Where the newest of all groups are counted, the moment is true for the groups without a row. */
+/* If only failures since a certain time were counted, that time also applies to groups without a
+ * row. */
 static void
 a_day_that_is_cut(void **state)
 {
@@ -248,6 +268,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_dead_rows_are_well),
         cmocka_unit_test(test_failures_of_this_hour),
+        cmocka_unit_test(test_failures_that_somebody_requeued),
         cmocka_unit_test(test_a_decision),
         cmocka_unit_test(test_age),
         cmocka_unit_test(test_a_backlog_that_grows),

@@ -1,0 +1,146 @@
+/*
+ * What needs attention is judged by the data that was known when a topic was read. Alerts say
+ * whether their cause continues.
+ */
+#include "tests/harness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/store/store.h"
+#include "tests/unit/fake_db.h"
+#include "ui/facts/attention.h"
+
+#define START 1763712000000 /* the tick of the schedule below, less a second */
+#define SCHEDULES "name cron state next_run_ms"
+
+static void
+feed(struct store *s, const char *name, int64_t at_ms, struct result *t)
+{
+    store_feed_clock(s, at_ms);
+    store_feed(
+        s, &(struct store_answer){.name = name, .key = "", .at_ms = at_ms, .tables = &t, .n = 1});
+}
+
+/* --- is the cause gone? ------------------------------------------------------------------------ */
+
+#define COUNTS "queue scheduled retry ready running failed oldest_ms pushed completed fails"
+#define TIMES "queue completed failed wait_p50_ms wait_p99_ms run_p50_ms run_p99_ms"
+#define RATES "queue at_ms pushed completed fails ready oldest_ms"
+
+static void
+feed_queue(struct store *s, int64_t at_ms, const char *counts, struct result *rates)
+{
+    struct result *tables[] = {fake_table("queue paused", "mail|f", NULL),
+                               fake_table(COUNTS, counts, NULL),
+                               rates ? rates : fake_table(RATES, NULL)};
+
+    store_feed_clock(s, at_ms);
+    store_feed(s, &(struct store_answer){
+                      .name = "queues", .key = "", .at_ms = at_ms, .tables = tables, .n = 3});
+}
+
+static void
+expect_alert(const struct store *s, int64_t now_ms, const char *what)
+{
+    struct arena *mem = arena_new();
+    struct attention found;
+
+    attention(s, &(struct attention_of){.now_ms = now_ms, .foreign = true, .utc = true}, mem,
+              &found);
+    if (found.n != 1 || strcmp(found.alerts[0].what, what))
+        fail_msg("%d alerts: %s, not %s (%s)", found.n, found.n ? found.alerts[0].what : "", what,
+                 store_topic(s, TOPIC_QUEUES)->err.text);
+    arena_free(mem);
+}
+
+/* An alert says whether the failures of this hour have ended or continue, and how the age of the
+ * backlog changes. The first frame already says so, from the minutes that the scheduler has
+ * kept. */
+static void
+an_alert_says_whether_its_cause_is_gone(void **state)
+{
+    struct err e = {0};
+    struct loop *loop = loop_new();
+    struct db *db = db_new(NULL, NULL);
+    struct adapter *all = adapter_open(NULL, &e);
+    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+
+    (void)state;
+    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
+    feed(s, "times", START, fake_table(TIMES, "mail|10|40|~|~|~|~", NULL));
+    feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", /* START is 08:00:00 */
+               fake_table(RATES, "mail|1763711760000|200|100|39|0|~",
+                          "mail|1763711880000|200|120|40|0|~", NULL));
+    expect_alert(s, START, "40 failed in 1 h, none for 2m, 10 completed");
+    feed_queue(s, START + 10000, "mail|0|0|0|0|41|~|200|131|41", NULL);
+    expect_alert(s, START + 10000, "40 failed in 1 h, still 6 a minute");
+    for (int i = 20; i <= 130; i += 10) /* no new failures while the server is down */
+        feed_queue(s, START + (int64_t)i * 1000, "mail|0|0|0|0|41|~|200|131|41", NULL);
+    expect_alert(s, START + 130000, "40 failed in 1 h, none for 2m, none completed");
+    feed(s, "times", START + 130000, fake_table(TIMES, "mail|10|0|~|~|~|~", NULL));
+    for (int i = 140; i <= 250; i += 10) {
+        char counts[80];
+        snprintf(counts, sizeof counts, "mail|0|0|%d|0|4|1763711000000|900|%d|41",
+                 i < 180 ? 500 : 700 - i, i);
+        feed_queue(s, START + (int64_t)i * 1000, counts, NULL);
+    }
+    expect_alert(s, START + 250000, "oldest job waits 20m 50s, fewer wait since 08:03; 450 wait");
+    db_free(db);
+    store_free(s);
+    adapter_free(all);
+    loop_free(loop);
+}
+
+/* --- the time of the look ---------------------------------------------------------------------- */
+
+static void
+expect_late(const struct store *s, int64_t now_ms, const char *what)
+{
+    struct arena *mem = arena_new();
+    struct attention found;
+
+    attention(s, &(struct attention_of){.now_ms = now_ms, .foreign = true}, mem, &found);
+    assert_int_equal(found.screens[5], what ? VERDICT_BAD : VERDICT_WELL);
+    assert_int_equal(found.n, what ? 1 : 0);
+    if (what)
+        assert_string_equal(found.alerts[0].what, what);
+    arena_free(mem);
+}
+
+/* The schedules are read every 30 s. A tick that became due after the last read is not late. */
+static void
+a_tick_after_the_look_is_not_late(void **state)
+{
+    struct err e = {0};
+    struct loop *loop = loop_new();
+    struct db *db = db_new(NULL, NULL);
+    struct adapter *all = adapter_open(NULL, &e);
+    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+
+    (void)state;
+    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
+    feed(s, "schedules", START,
+         fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
+    store_feed_clock(s, START + 25000);
+    expect_late(s, START + 25000, NULL);
+    feed(s, "schedules", START + 25000,
+         fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
+    expect_late(s, START + 25000, "is late for 24s");
+    feed(s, "schedules", START + 26000,
+         fake_table(SCHEDULES, "tick|@every 10s|active|1763712031000", NULL));
+    expect_late(s, START + 26000, NULL);
+    db_free(db);
+    store_free(s);
+    adapter_free(all);
+    loop_free(loop);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_tick_after_the_look_is_not_late),
+                                       cmocka_unit_test(an_alert_says_whether_its_cause_is_gone)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
