@@ -187,14 +187,14 @@ begin
 end $$;
 
 -- Functions that name a table of the schema and that no call has reached. recount() counts everything anew, in another
--- cluster, and next_names() follows a flood of deltas; SQL functions that return rows and have no SET are inlined: they
--- are a part of their callers, so nobody counts their calls.
+-- cluster, next_names() follows a flood of deltas, and scheduler_wait() and scheduler_stay() a long step; SQL functions
+-- that return rows and have no SET are inlined: they are a part of their callers, so nobody counts their calls.
 create view t.unreached as
 select p.proname::text as name from pg_proc p
 where p.pronamespace = 'queues'::regnamespace and p.prokind = 'f' and p.proname not in (select c.name from t.called c)
-  and p.proname not in ('recount', 'recount_sums', 'few_jobs', 'next_names', 'step_flood', 'ending_leases', 'end_asked',
+  and p.proname not in ('recount', 'recount_sums', 'few_jobs', 'next_names', 'name_between', 'step_flood', 'ending_leases', 'end_asked',
                         'settle', 'moved', 'set_back', 'drop_days', 'trim_history', 'key_ready', 'key_blocked',
-                        'key_between')
+                        'key_between', 'scheduler_wait', 'scheduler_stay')
   and not (p.prolang = (select oid from pg_language where lanname = 'sql') and p.proretset and p.proconfig is null)
   and exists (select from pg_class r where r.relnamespace = p.pronamespace and r.relkind in ('r', 'v', 'p')
               and p.prosrc ~ format('\m(from|join|into|update)\s+(only\s+|queues[.])?%s\M', r.relname));

@@ -154,6 +154,54 @@ a_draining_node_claims_nothing(void **state)
     PQfinish(c);
 }
 
+/* repair corrects each part of a queue's books once. A second call finds all of them right. */
+static void
+repair_puts_the_books_right(void **state)
+{
+    PGconn *c = fresh("repair"), *other = pg_connect(pg_dsn("repair"));
+
+    (void)state;
+    pg_run(c,
+           "create function t.repair(act int, part text, queue text) returns text language sql as"
+           " $$ select string_agg(coalesce(state, '-') || coalesce(' ' || why, ''), ',') from"
+           " repair((lpad(act::text, 8, '0') || '-0000-0000-0000-000000000000')::uuid, part,"
+           " queue) $$; select t.push('q', 'a,b,c')");
+    core_settle(c);
+    expect(c, "- its counters are right", "select t.repair(1, 'counters', 'q')");
+    expect(c, "- no job stands behind the cursor", "select t.repair(2, 'orphans', 'q')");
+    expect(c, "- those of a week are there", "select t.repair(3, 'partitions', null)");
+    pg_run(c, "delete from queue where payload->>'name' = 'c'; delete from work_queue");
+    for (int again = 0; again < 2; again++)
+        expect(c, "repaired 1 count was wrong: priority 5: counted 3 ready, there are 2",
+               "select t.repair(4, 'counters', 'q')");
+    expect(c, "- its counters are right", "select t.repair(5, 'counters', 'q')");
+    pg_run(c, "begin");
+    expect(c, "repaired 2 jobs will be handed out", "select t.repair(6, 'orphans', 'q')");
+    pg_send(other, "set search_path = queues, t; select t.repair(7, 'orphans', 'q')");
+    pg_wait_blocked(c, other);
+    pg_run(c, "commit");
+    assert_string_equal(pg_finish(other), "");
+    expect(c, "no job stands behind the cursor",
+           "select rows -> 0 ->> 'why' from audit_batch where action::text like '00000007%%'");
+    core_settle(c);
+    expect(c, "a,b", "select t.claim('m', 9)");
+    pg_run(c,
+           "do $$ begin execute format('drop table attempt_%%s, history_%%s', to_char(now() at time"
+           " zone 'UTC' + interval '3 days', 'YYYYMMDD'), to_char(now() at time zone 'UTC' + "
+           "interval '1 day', 'YYYYMMDD')); end $$");
+    expect(c, "repaired,repaired", "select t.repair(8, 'partitions', null)");
+    expect(c, "- those of a week are there", "select t.repair(9, 'partitions', null)");
+    expect(c, "- no job was ever seen in queue \"x\"", "select t.repair(10, 'counters', 'x')");
+    assert_string_equal(pg_try(c, "select t.repair(11, 'orphans', null)"), "QT007");
+    assert_string_equal(pg_try(c, "select t.repair(11, 'all', 'q')"), "QT007");
+    expect(c, "10 10",
+           "select concat_ws(' ', count(*), count(*) filter (where verb = 'repair' and who "
+           "<> 'scheduler')) from audit"); /* one row for each act */
+    core_check(c);
+    PQfinish(other);
+    PQfinish(c);
+}
+
 static void
 cancel_waiting_and_running(void **state)
 {
@@ -264,8 +312,8 @@ purge_by_days_and_rows(void **state)
     expect(c, "0", "select count(*) from purge(" ACT(1) ", 2, null, null, '2024-06-01', 1000, 20)");
     expect(c, "10", "select count(*) from history");
     expect(c, "20 20", "select changed || ' ' || expected from audit_log");
-    /* one queue only: row by row, a few a call; however it is planned, other tables' names are not
-     * read as days */
+    /* For one queue the purge deletes row by row, a few rows a call. Whatever the plan is, the
+     * names of other tables are not read as days. */
     pg_run(c, "set enable_nestloop = off; set enable_indexscan = off; set enable_bitmapscan = off");
     expect(c, "q1 3 more",
            "select concat_ws(' ', id, n, case when cursor <> '' then 'more' end) from purge(" ACT(
@@ -289,7 +337,7 @@ purge_pages(PGconn *c, int batch, const char *queue)
         (int)strlen(queue), batch, queue);
 }
 
-/* However many a purge has deleted: the next batch does not wade through what is left of them. */
+/* A purge may have deleted any number of jobs: its next batch does not read their dead rows. */
 static void
 purge_goes_on_where_it_was(void **state)
 {
@@ -387,7 +435,7 @@ nobody_adds_to_the_action_of_another(void **state)
     assert_string_equal(pg_try(c, "select drain_node(" ACT(1) ", 'n')"), "QT007");
     pg_run(c, "set session authorization eve");
     assert_string_equal(pg_try(c, release, 2, "n"), "QT007");
-    assert_string_equal(pg_try(c, release, 1, "n"), "QT007"); /* asked again, but not by her */
+    assert_string_equal(pg_try(c, release, 1, "n"), "QT007"); /* the same call, but another user */
     pg_run(c, "reset session authorization");
     pg_run(c, release, 2, "n");
     expect(c, "postgres n 2", "select concat_ws(' ', who, node, batches) from audit_log");
@@ -427,6 +475,7 @@ main(void)
         cmocka_unit_test(pause_waits_for_a_claim_under_way),
         cmocka_unit_test(settings_hold_at_once),
         cmocka_unit_test(a_draining_node_claims_nothing),
+        cmocka_unit_test(repair_puts_the_books_right),
         cmocka_unit_test(cancel_waiting_and_running),
         cmocka_unit_test(a_running_job_may_win_against_cancel),
         cmocka_unit_test(discard_can_be_undone_delete_not),

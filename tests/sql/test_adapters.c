@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gen/sql.h"
 #include "model/adapter/adapter.h"
 #include "model/adapter/adapter_check.h"
 #include "model/adapter/sections.h"
 #include "model/base/mem.h"
+#include "tests/proc.h"
 #include "tests/sql/core.h"
 
 enum { FIXTURES_MAX = 64, PLACES = 4 };
@@ -53,7 +55,7 @@ set_up(void **state)
     return core_setup(state);
 }
 
-/* The fixture's database, made when first needed. */
+/* Connects to the fixture's database, and makes the database at the first call. */
 static PGconn *
 join(struct fixture *f)
 {
@@ -74,16 +76,19 @@ is_built_in(const char *name)
     return false;
 }
 
-/* The fixture's adapter: a built-in one, or the file beside it. */
+/* The fixture's adapter is a built-in one, or the file in tests/adapters. */
 static struct adapter *
 adapter_for(const char *name)
 {
     struct err e = {0};
-    const char *src = getenv("SRCDIR");
-    char *path = xasprintf("%s/tests/adapters/%s.adapter.sql", src ? src : ".", name);
-    struct adapter *a = adapter_open(is_built_in(name) ? name : path, &e);
+    char *file = xasprintf("tests/adapters/%s.adapter.sql", name);
+    char *path = is_built_in(name) ? xstrdup(name) : proc_own_copy(file);
+    struct adapter *a = adapter_open(path, &e);
 
+    if (!is_built_in(name))
+        unlink(path);
     free(path);
+    free(file);
     if (!a)
         fail_msg("%s: %s", name, e.text);
     return a;
@@ -106,7 +111,8 @@ test_all_have_a_fixture(void **state)
         adapter_free(adapter_for(fixtures[k].name));
 }
 
-/* Schemas that the statement answers, beside each other; as the watcher asks it. */
+/* The schemas that the statement returns, in one text. The transaction is set as the watcher sets
+ * it. */
 static const char *
 detected(PGconn *conn, const char *sql)
 {
@@ -124,7 +130,7 @@ detected(PGconn *conn, const char *sql)
     return text;
 }
 
-/* Every adapter's detect in this database: only `own` may answer. */
+/* Runs the detect section of every adapter in this database: only `own` may find something. */
 static void
 check_detects(PGconn *conn, const char *where, const char *own)
 {
@@ -245,8 +251,8 @@ heard_wrong(void *ctx, const struct adapter_finding *f)
     h->bad++;
 }
 
-/* Words that an enum type got in some version of the system: where it has not got them yet, every
- * section runs all the same. */
+/* Some versions of a system do not have all words of an enum type. Every section must run there,
+ * too. */
 static void
 test_older_enums(void **state)
 {
@@ -290,7 +296,8 @@ test_contract(void **state)
     }
 }
 
-/* What a guard says is read beside the act: all of them say what it takes, none what it refuses. */
+/* The screen shows a guard beside its act. Every guard says which jobs the act takes, not which
+ * jobs the act refuses. */
 static void
 test_guards_say_what_is_taken(void **state)
 {
@@ -310,7 +317,7 @@ test_guards_say_what_is_taken(void **state)
     assert_true(guards > 100);
 }
 
-/* All of it was rolled back, and asking again finds the same. */
+/* Every change was rolled back: the same question finds the same rows again. */
 static void
 test_changes_nothing(void **state)
 {
@@ -330,7 +337,7 @@ test_changes_nothing(void **state)
     PQfinish(conn);
 }
 
-/* A check that never fails is none: each wrong file is found out. */
+/* A check that never fails is worth nothing: the check must find the error in each wrong file. */
 struct wrong_file {
     const char *from, *to, *says;
 };

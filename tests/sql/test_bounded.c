@@ -118,6 +118,39 @@ small_work_beside_many_jobs(void **state)
     PQfinish(c);
 }
 
+/* The sample of jobs that a canary tries. Of 60,000 failed jobs in more than 2,000 pages the sample
+ * reads only some pages. If a queue has few of these jobs, the sample finds all of them. */
+static void
+a_sample_of_many_failed_jobs(void **state)
+{
+    static const char many[] = "select * from requeue_sample('many', error => 'broken 7')",
+                      few[] = "select * from requeue_sample('few')";
+    PGconn *c = core_new("sample");
+
+    (void)state;
+    make_probe(c);
+    pg_run(
+        c,
+        "begin; set local session_replication_role = replica; insert into queue (queue, state, "
+        "payload, error, error_key, changed) select case when i %% 5000 = 0 then 'few' else 'many' "
+        "end, 'failed', to_json(repeat('x', 200)), 'broken ' || i, 'broken N', now() - interval "
+        "'1 day' + i * interval '1 s' from generate_series(1, 60000) i; commit");
+    expect(c, "t", "select pg_relation_size('queue') / current_setting('block_size')::int > 2000");
+    int64_t n = pages(c, "", many);
+    print_message("a sample of 60,000 touches %d pages\n", (int)n);
+    assert_in_range(n, 1, 700);
+    expect(c, "10,t,t",
+           "select concat_ws(',', count(distinct s.id), min(changed) < now() - interval '22 h',"
+           " max(changed) > now() - interval '9 h') from (%s) s join queue q on q.id = s.id::uuid",
+           many);
+    expect(c, "10,10",
+           "select concat_ws(',', count(distinct s.id), count(*) filter (where"
+           " q.queue = 'few')) from (%s) s join queue q on q.id = s.id::uuid",
+           few);
+    expect(c, "12", "select count(distinct id) from requeue_sample('few', n => 100)");
+    PQfinish(c);
+}
+
 /* One round of the straight path: ten jobs pushed, cut, claimed, done; the pages of each call. */
 struct costs {
     int64_t push, step, claim, done;
@@ -180,8 +213,8 @@ a_held_snapshot_slows_nothing(void **state)
     PQfinish(c);
 }
 
-/* Two jobs of one lease, thousands of late ones between them: who works the two does not read
- * those. */
+/* Thousands of late jobs lie between two jobs of one lease: neither a claim of the two nor an
+ * answer for them reads the late jobs. */
 static void
 far_apart(void **state)
 {
@@ -214,14 +247,55 @@ far_apart(void **state)
     PQfinish(c);
 }
 
+/* A flood of deltas is not read as a whole, neither by a step nor by a worker that looks for new
+ * jobs. This holds for deltas since the last step, and for deltas that were not committed at that
+ * time. */
+static void
+a_flood_is_not_read(void **state)
+{
+    static const char last[] = "(select * from tick order by tick desc limit 1) t";
+
+    (void)state;
+    for (int was_open = 0; was_open < 2; was_open++) {
+        PGconn *c = core_new(was_open ? "open_flood" : "new_flood");
+        PGconn *late = core_join(was_open ? "open_flood" : "new_flood");
+        char ask[400];
+
+        make_probe(c);
+        pg_run(c, "select t.push('q', 'a')");
+        core_settle(c);
+        pg_run(late, "begin; insert into delta (queue, priority, ready, min_seq, max_seq)"
+                     " select 'f' || i, 5, 1, i, i from generate_series(1, 60000) i");
+        if (was_open) {
+            pg_run(c, "select t.push('q', 'b')");
+            core_settle(c);
+        }
+        pg_run(late, "commit");
+        expect(c, "t", "select (read_news(t)).flood from %s", last);
+        expect(c, "step", "select (take_new(t, 'n', 1, null, null, true)).state from %s", last);
+        snprintf(ask, sizeof ask, "select (read_news(t)).n from %s", last);
+        int64_t step = pages(c, "", ask);
+        snprintf(ask, sizeof ask, "select (take_new(t, 'n', 1, null, null, true)).state from %s",
+                 last);
+        int64_t look = pages(c, "", ask);
+        print_message("a flood: a step touches %d pages, a look %d\n", (int)step, (int)look);
+        assert_in_range(step, 1, 700);
+        assert_in_range(look, 1, 100);
+        PQfinish(late);
+        PQfinish(c);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_job_row_is_updated),
         cmocka_unit_test(small_work_beside_many_jobs),
+        cmocka_unit_test(a_sample_of_many_failed_jobs),
         cmocka_unit_test(a_held_snapshot_slows_nothing),
         cmocka_unit_test(far_apart),
+        cmocka_unit_test(a_flood_is_not_read),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -69,8 +69,7 @@ equal_to_the_truth(void **state)
     PQfinish(c);
 }
 
-/* A step that promotes and fails jobs, and folds in the same transaction: its own changes count,
- * once. */
+/* A step promotes and fails jobs, and folds in the same transaction. Its own changes count once. */
 static void
 a_fold_and_its_own_changes(void **state)
 {
@@ -88,7 +87,7 @@ a_fold_and_its_own_changes(void **state)
     core_expire(c, "n");
     core_second(c);
     core_ten_seconds(c);
-    /* the step's transaction id is lower than one that is over when it folds */
+    /* the step's transaction id is lower than that of a transaction that ends before the fold */
     pg_run(a, "begin; select pg_current_xact_id()");
     pg_run(c, "select t.push('q', 'c')");
     expect(a, "3 2 1", "select t.step()");
@@ -105,8 +104,7 @@ a_fold_and_its_own_changes(void **state)
     PQfinish(c);
 }
 
-/* Deltas that are summed go away, although a transaction that writes has been open since long
- * before. */
+/* Deltas that a fold has summed are deleted, even if a writing transaction was open long before. */
 static int64_t
 deltas_after(PGconn *c, int rounds)
 {
@@ -131,7 +129,7 @@ a_writer_elsewhere_stretches_nothing(void **state)
     int64_t after = deltas_after(c, 15);
     assert_in_range(after, 1, before + 5);
     core_check(c);
-    /* what a reader adds to the newest fold is bounded, too */
+    /* the number of deltas that a reader adds to the newest fold is bounded, too */
     assert_in_range(
         pg_int(
             c,
@@ -213,7 +211,7 @@ another_cluster(void **state)
         pg_run(c, "update scheduler set until = now() - interval '1 h' where term > 0");
         core_settle(c);
         core_check(c);
-        expect(c, "done", "select t.done('n', 'b')"); /* it ran on */
+        expect(c, "done", "select t.done('n', 'b')"); /* it had gone on running */
         expect(c, "c,d,e,g,h",
                "select string_agg(n, ',' order by n) from unnest(string_to_array(t.claim('m', 9), "
                "',')) n");
@@ -229,7 +227,7 @@ another_cluster(void **state)
     PQfinish(c);
 }
 
-/* Keeps the books until nothing is left of that portion; how many calls had something to do. */
+/* Calls keep_books() until it has nothing to do. Returns how many calls had something to do. */
 static int
 keep_books(PGconn *c)
 {
@@ -242,10 +240,9 @@ keep_books(PGconn *c)
 
 #define COUNTING "select counting from shortfalls()"
 
-/* In another cluster queue after queue is counted anew, beside a scheduler that goes on, and
- * readers are told. What one call has counted is kept, whatever becomes of the next: it is undone,
- * it is cancelled as a queue takes too long, another scheduler takes over. Others push and work
- * meanwhile. */
+/* In another cluster each queue is counted anew, while a scheduler works, and readers are told. A
+ * finished count is kept if the next call is undone, if it is cancelled because a queue takes too
+ * long, and if another scheduler takes over. Others push and work meanwhile. */
 static void
 counted_anew_in_portions(void **state)
 {
@@ -302,7 +299,7 @@ counted_anew_in_portions(void **state)
     PQfinish(d);
 }
 
-/* A copy of the cluster says that it is the same one, and its transactions have lower numbers. */
+/* A copy of the cluster has the same system identifier, and its transactions have lower numbers. */
 static void
 a_copy_of_the_cluster(void **state)
 {
@@ -351,9 +348,10 @@ remember(void *ctx, const PGresult *r)
 
 enum { TURNS = 50 };
 
-/* Keeps the books until each queue was checked; what was logged stands in said. One call checks the
- * queues that wait longest, for 20 ms or one queue: how many it reaches depends on the machine. Two
- * hours ago stands for not yet, one hour ago for checked. */
+/* Calls keep_books() until each queue is checked, and collects the log messages in `said`. One call
+ * checks the queues that wait longest, for 20 ms or one queue: how many these are depends on the
+ * machine. A time of two hours ago marks a queue that is not checked yet, one hour ago a checked
+ * queue. */
 static void
 check_all(PGconn *c)
 {
@@ -435,10 +433,10 @@ changes_by_hand_are_repaired(void **state)
     PQfinish(c);
 }
 
-/* Counting costs little: one minute between looks, a thousand times what the last one took; in the
- * scheduler's step only where nobody else looks, and never at large queues. All queues were looked
- * at so long ago, which took so many ms: so another one is not looked at before 20 s from now. What
- * the function says is held against the clock before and after it, however long it took. */
+/* Checking the counters costs little. Between two checks lies a minute, or a thousand times what
+ * the last check took. The scheduler's step checks only if nobody else does, and never a large
+ * queue. Here the last checks were `ago` and took `ms`: the next check must be 20 s from now. The
+ * clock is read before and after the call, so that a slow call passes, too. */
 static void
 looks_in_20_s(PGconn *c, const char *ago, const char *ms, const char *limit)
 {
@@ -527,7 +525,7 @@ busy_or_checking(PGconn *c, int i)
     PQfinish(c);
 }
 
-/* What is right is never repaired, whatever commits meanwhile; two checkers repair once. */
+/* Right counters are never repaired, whatever commits meanwhile. Two checkers repair only once. */
 static void
 right_counters_are_left_alone(void **state)
 {
@@ -542,7 +540,7 @@ right_counters_are_left_alone(void **state)
     pg_run(c, "delete from queue where queue = 'q'");
     pg_run(a, "begin");
     assert_true(pg_int(a, "select check_queue('q')") > 0);
-    expect(c, "0", "select check_queue('q')");
+    expect(c, "NULL", "select check_queue('q')");
     pg_run(a, "commit");
     expect(c, "0", "select check_queue('q')");
     core_check(c);
@@ -552,8 +550,70 @@ right_counters_are_left_alone(void **state)
     PQfinish(c);
 }
 
-/* What `work --drain` asks: jobs that somebody deleted by hand are none, whatever the counters say;
- * each that waits is one, also where no step has seen it. */
+/* A session that keeps the books counts for a long time. Meanwhile nobody waits for the rows that
+ * it has written. It commits new names before it counts. Other sessions skip the rows of `checked`
+ * that it has added, and add none. */
+static void
+nobody_waits_for_who_counts(void **state)
+{
+    PGconn *c = core_new("counts"), *a = core_join("counts");
+
+    (void)state;
+    core_ten_seconds(c);
+    pg_run(c, "select t.push('q', 'a'), t.push('r', 'b')");
+    core_settle(c);
+    keep_books(c);
+    expect(c, "2 true",
+           "select count(*) || ' ' || bool_and(f.rolled) from (select * from fold where"
+           " keep order by fold desc limit 1) f join counter using (fold)");
+    pg_run(c, "delete from checked; delete from queue_config; set lock_timeout = '50ms'");
+    pg_run(a, "begin; select from scheduler where term = 0 for update");
+    expect(c, "100 0", "select keep_books() || ' ' || (select count(*) from queue_config)");
+    pg_run(a, "rollback; begin");
+    expect(a, "10", "select keep_books()");
+    expect(a, "2 0", "select (select count(*) from queue_config) || ' ' || count(*) from checked");
+    pg_run(a, "commit; begin");
+    expect(a, "0", "select check_queue('q')");
+    expect(c, "t t", "select concat_ws(' ', check_queue('q') is null, check_unheard() is null)");
+    pg_run(c, "select check_counts(), check_counts(20000)");
+    expect(c, "0", "select count(*) from checked");
+    pg_run(a, "commit");
+    expect(c, "0", "select check_queue('r')");
+    expect(c, "2", "select count(*) from checked");
+
+    pg_run(c, "insert into checked values ('old', now() - interval '2 days')");
+    pg_run(c, "update checked set at = now() - interval '1 h' where queue <> 'old'");
+    pg_run(a, "begin; select from checked where queue = 'old' for update");
+    pg_run(c, "select check_counts()");
+    pg_run(a, "rollback");
+    PQfinish(a);
+    PQfinish(c);
+}
+
+/* One session finds that all is counted, while another session begins to count all anew. The first
+ * session does not end the new count. */
+static void
+what_has_just_begun_goes_on(void **state)
+{
+    PGconn *c = core_new("begun"), *a = core_join("begun");
+
+    (void)state;
+    keep_books(c);
+    pg_run(c, "insert into checked (queue, at) values ('', now() - interval '1 min')");
+    pg_run(a, "begin; update checked set at = clock_timestamp() where queue = ''");
+    pg_send(c, "select keep_books()");
+    pg_wait_blocked(a, c);
+    pg_run(a, "commit");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "1", "select count(*) from checked where queue = ''");
+    expect(c, "1000", "select keep_books()");
+    expect(c, "0", "select count(*) from checked where queue = ''");
+    PQfinish(a);
+    PQfinish(c);
+}
+
+/* The question of `work --drain`. A job that somebody deleted by hand does not count, whatever the
+ * counters say. Each job that waits counts, even if no step has seen it. */
 static void
 a_backlog_is_looked_for(void **state)
 {
@@ -607,6 +667,8 @@ main(void)
         cmocka_unit_test(changes_by_hand_are_repaired),
         cmocka_unit_test(checks_are_rare),
         cmocka_unit_test(right_counters_are_left_alone),
+        cmocka_unit_test(nobody_waits_for_who_counts),
+        cmocka_unit_test(what_has_just_begun_goes_on),
         cmocka_unit_test(a_backlog_is_looked_for),
     };
 

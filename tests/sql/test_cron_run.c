@@ -1,6 +1,7 @@
 /*
- * Schedules at work: each due time is pushed once, whoever steps and however often; what was missed
- * is made up for by catch_up; a schedule that can't push stops nobody; acts stand in the audit.
+ * Schedules at work. Each due time is pushed once, whoever steps and however often. catch_up
+ * decides about missed times. A schedule that can't push delays no other. The audit has a row for
+ * each act.
  */
 #include "tests/sql/core.h"
 
@@ -32,7 +33,7 @@ add(PGconn *c, const char *name, const char *settings, const char *next)
     "select coalesce(string_agg(schedule || ' ' || to_char(due, 'HH24:MI') || case when " \
     "pushed then '' else ' ' || error end, ',' order by schedule, due), '') from cron_run"
 
-/* A pusher who has its key first would keep a schedule from running. */
+/* A pusher that took a schedule's unique key first would keep the schedule from running. */
 static void
 keys_of_schedules_are_theirs(void **state)
 {
@@ -86,8 +87,8 @@ undo(PGconn *c, const char *verb)
            verb);
 }
 
-/* Whatever act on a schedule is undone, before a time or after it, with another scheduler between:
- * no time runs twice, and catch_up says what becomes of times that nobody was there for. */
+/* An act on a schedule is undone, before a due time or after it, with another scheduler in between.
+ * No time runs twice. catch_up decides about the times at which no scheduler was there. */
 static void
 undo_repeats_and_loses_no_time(void **state)
 {
@@ -101,7 +102,7 @@ undo_repeats_and_loses_no_time(void **state)
     (void)state;
     add(c, "s", "{\"cron\": \"0 * * * *\"}", "2026-01-01 10:00");
     pg_run(c, due, "10:00");
-    pg_run(c, remove); /* the run before it */
+    pg_run(c, remove); /* the schedule has run before this act */
     pg_run(c, other, "b");
     undo(c, "remove");
     expect(c, "11:00", next);
@@ -140,7 +141,7 @@ undo_repeats_and_loses_no_time(void **state)
               " remove' order by at desc offset 1 limit 1))");
     expect(c, "18:00", next);
     pg_run(c, other, "c");
-    undo(c, "pause"); /* not as it was any more: left alone */
+    undo(c, "pause"); /* changed since: left alone */
     expect(c, "0",
            "select count(*) from (select from cron_run where pushed group by schedule, due"
            " having count(*) > 1) x");
@@ -369,14 +370,55 @@ a_new_schedule_has_no_runs(void **state)
     expect(c, "3", all);
     pg_run(c, set, "n");
     expect(c, "0", own);
-    expect(c, "1", all); /* those that a time of the new one could meet are gone */
-    pg_run(c, "select schedule_run(gen_random_uuid(), 'n')");
-    expect(c, "1", own);
+    expect(c, "3", all);
+    expect(c, "run", "select state from schedule_run(gen_random_uuid(), 'n')");
+    expect(c, "1", own); /* an hour ahead, like the last of the first: the clock was set back */
     pg_run(c, "update cron_run set at = now() - interval '8 days'");
     pg_run(c, set, "other");
     pg_run(c, "select schedule_remove(gen_random_uuid(), 'other')");
     expect(c, "1", all); /* the first one's are forgotten after a week, its own are kept */
     expect(c, "1", own);
+    PQfinish(c);
+}
+
+/* No time of a name is pushed twice, however often its schedule is removed and set anew. */
+static void
+a_name_has_each_time_once(void **state)
+{
+    PGconn *c = fresh("cron_name");
+    static const char set[] =
+        "select schedule_set(%s, 's', '{\"cron\": \"0 0 1 1 *\", \"queue\": \"q\","
+        " \"catch_up\": \"all\"}')",
+                      due[] = "update schedule set next_run = date_trunc('minute', now())"
+                              " - interval '2 min'",
+                      step[] = "select cron_due()", jobs[] = "select count(*) from queue";
+
+    (void)state;
+    /* the second pushes a time that the first would push after an undo */
+    pg_run(c, set, ACT(1));
+    pg_run(c, due);
+    pg_run(c, "select schedule_remove(" ACT(2) ", 's')");
+    pg_run(c, set, ACT(3));
+    pg_run(c, due);
+    pg_run(c, step);
+    expect(c, "1", jobs);
+    pg_run(c, "delete from queue; select schedule_remove(" ACT(4) ", 's')");
+    pg_run(c, set, ACT(5));
+    pg_run(c, "select undo(" ACT(6) ", 1, " ACT(5) ")");
+    expect(c, "0", "select count(*) from schedule");
+    pg_run(c, "select undo(" ACT(7) ", 1, " ACT(2) ")");
+    expect(c, "t", "select next_run > now() from schedule");
+    pg_run(c, due);
+    pg_run(c, step);
+    expect(c, "0", jobs);
+    /* a new one begins after the last time, also where the clock was set back since */
+    pg_run(c, "update cron_run set due = date_trunc('hour', now()) + interval '2 h';"
+              " select schedule_remove(" ACT(
+                  8) ", 's');"
+                     " select schedule_set(" ACT(
+                         9) ", 's', '{\"cron\": \"0 * * * *\", \"queue\": \"q\"}')");
+    expect(c, "03:00",
+           "select to_char(next_run - date_trunc('hour', now()), 'HH24:MI') from schedule");
     PQfinish(c);
 }
 
@@ -572,6 +614,7 @@ main(void)
         cmocka_unit_test(a_run_may_wait_for_the_one_before),
         cmocka_unit_test(what_fails_stops_nobody),
         cmocka_unit_test(a_new_schedule_has_no_runs),
+        cmocka_unit_test(a_name_has_each_time_once),
         cmocka_unit_test(acts_and_their_audit),
         cmocka_unit_test(settings_are_checked),
         cmocka_unit_test(the_step_runs_schedules),

@@ -41,7 +41,7 @@ procrastinate_looks(struct foreign *q)
                         "8");
     assert_string_equal(
         foreign_list(foreign_look(q, SEC_JOBS, "node=2", "limit=1", "cursor=8", NULL), "id"), "6");
-    /* of three rows that were looked at none fits: where to go on */
+    /* none of the first three rows fits: the cursor says where to go on */
     assert_string_equal(
         foreign_list(foreign_look(q, SEC_JOBS, "kind=app.report", "n=3", NULL), "cursor"), "14");
     PGresult *res = foreign_look(q, SEC_COUNTS, NULL);
@@ -116,7 +116,7 @@ procrastinate_cancels(void **state)
     assert_string_equal(
         foreign_heard(worker),
         "procrastinate_queue_v1#video:{\"type\" : \"abort_job_requested\", \"job_id\" : 5}");
-    /* a worker is at it: the statement waits for the row and goes by what it is then */
+    /* a worker takes the job: the statement waits for the row, and then looks at its new state */
     pg_run(worker, "begin");
     pg_run(worker, "update procrastinate_jobs set status = 'doing' where id = 2");
     assert_string_equal(foreign_act(&q, SEC_DELETE, "ids={2}", NULL), "!55P03");
@@ -219,7 +219,7 @@ que_locks(void **state)
     assert_string_equal(foreign_try(&q, SEC_REQUEUE, "ids={6,7}", NULL), "6 ready, 7 ready");
     assert_int_equal(pg_int(q.conn, "select count(*) from pg_locks where locktype = 'advisory'"),
                      0);
-    /* two operators: the second finds the job locked, later it finds nothing to do */
+    /* two operators: the second finds the job locked, and later finds nothing to do */
     pg_run(other, "begin");
     assert_string_equal(foreign_on(&q, other, SEC_REQUEUE, "ids={6}", NULL), "6 ready");
     assert_string_equal(foreign_act(&q, SEC_REQUEUE, "ids={6,7}", NULL), "7 ready");
@@ -302,7 +302,7 @@ pgqueuer_acts(void **state)
     assert_string_equal(foreign_act(&q, SEC_REQUEUE, "ids={7,8}", NULL), "!23505");
     assert_string_equal(foreign_heard(ear), "");
     assert_string_equal(foreign_act(&q, SEC_REQUEUE, "ids={1,3,5,7,20,21}", NULL), "7 ready");
-    /* the table's trigger never tells of an update: the adapter does, once */
+    /* the table's trigger does not notify of an update: the adapter does, once */
     const char *heard = foreign_heard(ear);
     assert_non_null(strstr(heard, "ch_pgqueuer:{\"channel\" : \"ch_pgqueuer\", \"operation\" : "
                                   "\"update\", \"sent_at\" : \"2"));
@@ -530,7 +530,7 @@ django_acts(void **state)
     assert_string_equal(foreign_act(&q, SEC_PURGE, "states={failed,running}", "queue=mail", NULL),
                         DJ "8 purged");
     assert_string_equal(adapter_note(q.adapter, SEC_REQUEUE, "official"),
-                        "no (plain update: ready at once, what it ended with is cleared, the "
+                        "no (plain update: ready at once; result and error are cleared, the "
                         "workers' names stay)");
     foreign_close(&q);
 }

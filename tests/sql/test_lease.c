@@ -151,7 +151,7 @@ given_back_without_counting(void **state)
     PQfinish(c);
 }
 
-/* The queue was paused meanwhile, or has a limit: what comes back still obeys. */
+/* The queue was paused meanwhile, or has a limit: a job that comes back still obeys. */
 static void
 given_back_into_a_pause(void **state)
 {
@@ -199,7 +199,8 @@ cancel_is_heard(void **state)
     PQfinish(c);
 }
 
-/* Time is the server's: what a worker says is believed within its claim only. */
+/* Only the server's clock counts: a start time that a worker reports is believed only within its
+ * claim. */
 static void
 a_clock_that_is_wrong(void **state)
 {
@@ -268,6 +269,26 @@ a_restart_between(void **state)
     PQfinish(c);
 }
 
+/* Consoles ask each second which node holds which lease. The answer leaves out the free leases,
+ * because there may be thousands. */
+static void
+living_are_held(void **state)
+{
+    PGconn *c = core_new("living");
+
+    (void)state;
+    pg_run(c, "select t.many('q', 'j', 200)");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 5)");
+    expect(c, "t", "select count(*) > 1 from live where lock_key is null");
+    expect(c, "n 5",
+           "select lock_key || ' ' || sum(cardinality(seqs)) from living() group by lock_key");
+    expect(c, "t",
+           "select count(*) = (select count(*) from live where lock_key is not null) from"
+           " living()");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -282,6 +303,7 @@ main(void)
         cmocka_unit_test(a_clock_that_is_wrong),
         cmocka_unit_test(results_are_limited),
         cmocka_unit_test(a_restart_between),
+        cmocka_unit_test(living_are_held),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -63,8 +63,9 @@ new_queues_cost_what_they_are(void **state)
     assert_true(many < 8 * few);
 }
 
-/* Pages of a step that cuts 400 jobs of a queue, beside so many queues with nothing to do. How much
- * a step cuts follows what it has seen before: that is set, so that the same work is measured. */
+/* The pages of a step that cuts 400 jobs of a queue, beside `idle` queues with nothing to do. How
+ * much a step cuts depends on earlier steps: that is set here, so that the same work is measured.
+ */
 static int64_t
 step_beside(int idle)
 {
@@ -198,8 +199,8 @@ many_limits_wait_at_once(void **state)
     PQfinish(c);
 }
 
-/* The counters are folded beside the steps: leases don't wait for them, one process at a time does
- * it, and a step does it only if nobody has for two seconds. */
+/* The fold of the counters runs beside the steps. Leases do not wait for it, only one process at a
+ * time folds, and a step folds only if nobody has folded for two seconds. */
 static void
 the_fold_stands_beside(void **state)
 {
@@ -216,7 +217,7 @@ the_fold_stands_beside(void **state)
     pg_run(other, "begin; select from scheduler where term = -1 for update");
     expect(c, "f", "select fold_beside()");
     pg_run(c, "update fold set at = now() - interval '1 min'; select t.push('q', 'c')");
-    pg_run(c, "select schedule('test')"); /* it waits for nobody */
+    pg_run(c, "select schedule('test')"); /* the step waits for nobody */
     expect(c, "3", "select sum(cardinality(seqs)) from work_queue");
     assert_int_equal(pg_int(c, "select max(fold) from fold"), fold);
     pg_run(other, "rollback");
@@ -286,8 +287,8 @@ a_take_over_comes_in_portions(void **state)
     PQfinish(c);
 }
 
-/* What committed late is found twice by who takes over, by its range and from the first job on: it
- * is cut once. */
+/* A job that committed late is found twice by a takeover: in its range and from the first job on.
+ * It is cut once. */
 static void
 a_late_job_at_a_take_over(void **state)
 {
@@ -326,7 +327,7 @@ many_wait_at_once(void **state)
     PQfinish(c);
 }
 
-/* Beyond the bound a name waits, and delays nobody; with more room its jobs come. */
+/* A name beyond the bound waits, and delays no other. With more room its jobs come. */
 static void
 the_number_is_bounded(void **state)
 {
@@ -386,6 +387,18 @@ a_flood_comes_in_portions(void **state)
            "select concat_ws(' ', (select count(*) from history), (select count(*) from queue))");
     pg_run(c, "update queue set run_after = now()");
     pg_run(c, "insert into queue (queue, run_after, payload) values ('due', now(), '{}')");
+    pg_run(c, "call t.work_off()");
+    expect(c, "0", "select count(*) from queue");
+    /* a flood that was not committed at the last step */
+    pg_run(late, "begin; insert into queue (queue, payload) select 'w' || i, '{}'"
+                 " from generate_series(1, 51) i");
+    pg_run(c, "select t.push('a', '4')");
+    core_settle(c);
+    expect(c, "f",
+           "select (read_news(t)).flood from (select * from tick order by tick desc limit 1) t");
+    pg_run(late, "commit");
+    expect(c, "t",
+           "select (read_news(t)).flood from (select * from tick order by tick desc limit 1) t");
     pg_run(c, "call t.work_off()");
     expect(c, "0", "select count(*) from queue");
     core_check(c);

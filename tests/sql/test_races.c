@@ -1,7 +1,7 @@
 /*
- * Two sessions about the same lease, in each order, one of them held open while the other comes:
- * claim and claim stand in test_claim; here are the answers against each other, against the steal
- * and against the scheduler.
+ * Two sessions want the same lease, in each order: one transaction is held open while the other
+ * session comes. test_claim has claim against claim. Here are answers against each other, against
+ * the steal and against the scheduler.
  */
 #include "tests/sql/core.h"
 
@@ -33,7 +33,8 @@ end_race(const struct race *r)
     PQfinish(r->watch);
 }
 
-/* The second session's statement, begun while the first holds its locks, must say this at last. */
+/* The second session's statement begins while the first session holds its locks. After they are
+ * gone its answer must be `expected`. */
 static void
 second_says(const struct race *r, const char *sql, const char *expected)
 {
@@ -128,7 +129,7 @@ steal_then_fail(void **state)
     pg_run(r.first, "begin");
     expect(r.first, "0 0 2", "select t.step()");
     second_says(&r, "select t.fail('n')", "lost,lost");
-    expect(r.watch, "2", "select count(*) from attempt"); /* not counted twice */
+    expect(r.watch, "2", "select count(*) from attempt"); /* each job counts once */
     end_race(&r);
 }
 
@@ -190,8 +191,8 @@ same_answer_twice_at_once(void **state)
     end_race(&r);
 }
 
-/* An operator asks for the end of jobs, or lets them go, while the answer for several leases comes:
- * what was locked is looked at again, and no job stays behind in no lease. */
+/* An operator asks for the end of jobs, or changes their rows, while the answer for several leases
+ * comes. The answer looks at the locked rows again, and no job stays without a lease. */
 static void
 ask_for_the_end_then_complete(void **state)
 {
@@ -218,7 +219,7 @@ ask_for_the_end_then_complete(void **state)
     end_race(&r);
 }
 
-/* Given up halfway: the other's answer counts. */
+/* The first answer is rolled back: the other session's answer counts. */
 static void
 rolled_back_answer(void **state)
 {
@@ -259,7 +260,7 @@ split_then_claim(void **state)
     end_race(&r);
 }
 
-/* Two steps at once: one works, the other does not wait. */
+/* Two steps at once: one works, the other finds nothing to do. */
 static void
 two_steps_at_once(void **state)
 {
@@ -271,9 +272,10 @@ two_steps_at_once(void **state)
     pg_run(r.first, "begin");
     expect(r.first, "2 0 0", "select t.step('one')");
     expect(r.second, "no", "select t.step('two')");
-    expect(r.second, "no", "select t.step('one')"); /* the same name twice helps nobody */
+    expect(r.second, "no", "select t.step('one')"); /* the same name does not help */
     expect(r.second, "", "select t.claim('n', 9)");
     pg_run(r.first, "commit");
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
     expect(r.second, "no", "select t.step('two')");
     expect(r.second, "a,b", "select t.claim('n', 9)");
     PQfinish(r.first);

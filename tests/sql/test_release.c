@@ -1,6 +1,6 @@
 /*
- * Acts on leases: release of a node's locks with its previews and guards, extension by an operator
- * (rules 2 and 3, decisions 7 to 9, and who looks alive).
+ * Acts on leases: release of a node's locks with its previews and guards, and extension by an
+ * operator (rules 2 and 3, decisions 7 to 9). Which node counts as alive.
  */
 #include "tests/sql/core.h"
 
@@ -87,6 +87,29 @@ without_counting_or_as_failed(void **state)
     PQfinish(c);
 }
 
+/* Somebody deleted their jobs by hand: leases that hold nothing end, too. */
+static void
+a_lease_without_a_job_ends(void **state)
+{
+    PGconn *c = fresh("hollow");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    expect(c, "b", "select t.claim('n', 1)");
+    pg_run(c, "delete from queue where payload->>'name' = 'a'");
+    expect(c, "1 - (its lease has not expired)", "select t.look('release_preview(''n'')')");
+    core_expire(c, "n");
+    expect(c, "1 ended (lease without a job), 1 ready (counts as a try)",
+           "select t.look('release_preview(''n'')')");
+    expect(c, "1 ended, 1 ready", "select t.released('n', 1)");
+    expect(c, "0", "select count(*) from live where lock_key is not null");
+    expect(c, "2 0", "select concat_ws(' ', changed, skipped) from audit_log");
+    expect(c, "", "select t.released('n', 2)");
+    PQfinish(c);
+}
+
 static void
 who_looks_alive_is_refused(void **state)
 {
@@ -108,7 +131,7 @@ who_looks_alive_is_refused(void **state)
     /* dead for long: no need to force */
     pg_run(c, "update node set heartbeat = now() - interval '1 min'");
     expect(c, "1 failed, 2 ready", "select t.released('n', 4)");
-    /* so also where its leases still hold */
+    /* the same is true while its leases have not expired */
     pg_run(c, "update node set heartbeat = now()");
     expect(c, "b,c", "select t.claim('n', 3)");
     pg_run(c, "update node set heartbeat = now() - interval '1 min'");
@@ -276,7 +299,7 @@ extending_only_prolongs(void **state)
                         "QT005");
     assert_string_equal(pg_try(c, "select extend_leases(" ACT(3) ", 1, null, null, '1 h')"),
                         "QT007");
-    expect(c, "done,done,done", "select t.done('n')"); /* its tokens are good */
+    expect(c, "done,done,done", "select t.done('n')"); /* the worker's tokens still hold */
     core_check(c);
     PQfinish(c);
 }
@@ -287,6 +310,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(previews_come_true),
         cmocka_unit_test(without_counting_or_as_failed),
+        cmocka_unit_test(a_lease_without_a_job_ends),
         cmocka_unit_test(who_looks_alive_is_refused),
         cmocka_unit_test(expected_count_is_checked_first),
         cmocka_unit_test(other_nodes_keep_theirs),

@@ -130,8 +130,8 @@ a_newer_key_is_never_overwritten(void **state)
     PQfinish(c);
 }
 
-/* Of several ids that would take one unique key, only one gets it; a key that a waiting job of them
- * holds is nobody else's. The preview says the numbers that the act then does. */
+/* If several ids would take one unique key, only one of them gets the key. If one of them waits and
+ * holds the key, no other gets it. The preview gives the numbers of the act. */
 static void
 a_preview_of_ids_is_what_comes(void **state)
 {
@@ -241,7 +241,7 @@ groups_and_texts(void **state)
     expect(c, "3 ready", "select t.look('requeue_preview(error => ''no route to host N'')')");
     expect(c, "1 ready", "select t.look('requeue_preview(error => ''~0.99'')')");
     expect(c, "", "select t.look('requeue_preview(error => ''~0.98'')')");
-    /* in any case, as the list of jobs finds it */
+    /* upper and lower case do not matter, as in the list of jobs */
     expect(c, "3 ready", "select t.look('requeue_preview(error => ''~ROUTE to'')')");
     expect(c, "2 ready", "select t.look('requeue_preview(error => ''disk full'')')");
     expect(c, "1", "select count(*) from requeue_where(" ACT(1) ", 1, 'q', error => 'disk full')");
@@ -306,7 +306,8 @@ asked_twice_changes_once(void **state)
     PQfinish(c);
 }
 
-/* An action that is over stays what it was: what comes later is another. */
+/* An action is over an hour after its last batch: a new batch under its uuid is then an error.
+ * Before that, a new batch is an error only if its reason or its values differ. */
 static void
 nobody_adds_to_an_action_that_is_over(void **state)
 {
@@ -317,7 +318,7 @@ nobody_adds_to_an_action_that_is_over(void **state)
     const char *first = pg_value(c, "select t.said(id, state, why) from requeue(" ACT(
                                         1) ", 1, t.ids('a'), false, 'as agreed')");
     assert_string_equal(first, "a ready");
-    /* with another reason or other values, though at once */
+    /* another reason or other values, within the hour */
     assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 2, t.ids('b'), false, 'not so')"),
                         "QT007");
     assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 2, t.ids('b'), true, 'as agreed')"),
@@ -333,7 +334,7 @@ nobody_adds_to_an_action_that_is_over(void **state)
     pg_run(c, "update audit_batch set at = at - interval '61 min'");
     assert_string_equal(pg_try(c, "select requeue(" ACT(1) ", 4, t.ids('d'), false, 'as agreed')"),
                         "QT007");
-    /* the stored answer of a batch that was done comes at any time */
+    /* a batch that is done always gets its stored answer */
     expect(c, first,
            "select t.said(id, state, why) from requeue(" ACT(
                1) ", 1, t.ids('a'), false, 'as agreed')");
@@ -390,8 +391,8 @@ expected_and_frozen(void **state)
     PQfinish(c);
 }
 
-/* How often errors were normalised by a statement: dear, so for a million rows it is once, for what
- * was wanted, and not for each row. */
+/* How often a statement normalises an error. That is expensive: for a million rows it happens once,
+ * for the error that was asked for, and not once a row. */
 static int64_t
 keys_made(PGconn *c, const char *ask)
 {
@@ -494,6 +495,7 @@ a_sample_goes_ahead_of_those_that_wait(void **state)
     expect(c, "a -", sample, "'q', before => now() - interval '24.5 s', n => 1");
     expect(c, "", "select coalesce(string_agg(id, ','), '') from requeue_sample('none')");
     expect(c, "0", "select count(*) from requeue_sample('q', n => 0)");
+    expect(c, "a -", sample, "'q', error => 'broken 1', n => 1");
     pg_run(c,
            "insert into queue (queue, unique_key, payload) values ('q', 'k', '{\"name\": \"d2\"}');"
            "select t.push('q', 'waits,more')");

@@ -60,6 +60,7 @@ a_bare_worker_works(void **state)
         w,
         "select node_start('n', '00000000-0000-0000-0000-000000000001', 'h', 1, 'v', 1, null, 4)");
     expect(w, "up", "select node_beat('n', '00000000-0000-0000-0000-000000000001')");
+    expect(w, "pooler", "select node_sleep('n', gen_random_uuid(), '1 h', 0, null, true)");
     expect(w, "t", "select active from schedule('s')");
     expect(w, "done", "select complete('n', lease, version, seq) from claim('n')");
     expect(w, "retry", "select fail('n', lease, version, seq, 'x') from claim('n')");

@@ -44,17 +44,103 @@ fails_over(void **state)
     says_no(a, "A");
     expect(b, "1 0 0", "select t.step('B')");
     expect(c, "a,b,c,d,e", "select t.claim('n', 9)");
-    /* the active one renews while it steps */
+    /* the active scheduler renews its term while it steps */
     before = pg_value(c, "update scheduler set until = clock_timestamp() + interval '1 s' where "
                          "term > 0; select clock_timestamp()");
     pg_run(b, "select t.step('B')");
     expect(c, "t", "select max(until) >= timestamptz '%s' + interval '3 s' from scheduler", before);
     expect(c, "1", "select count(*) from scheduler where term > 0");
-    /* and may let go */
+    /* the active scheduler may stop, another one may not stop it */
     expect(b, "f", "select scheduler_stop('A')");
     expect(b, "t", "select scheduler_stop('B')");
     expect(a, "0 0 0", "select t.step('A')");
     core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+/* A takeover makes progress however little time a step has: each step looks at one queue at least,
+ * and notes it in the tick. */
+static void
+takeover_comes_on(void **state)
+{
+    PGconn *c = core_new("portions");
+    static const char part[] = "select concat_ws(' ', coalesce(after, 'end'), busy) from "
+                               "settle_until('%s', %d, '%s')";
+
+    (void)state;
+    pg_run(c, "select t.push(q, 'x') from unnest(array['a', 'b', 'd', 'e', 'f', 'g']) q");
+    core_settle(c);
+    pg_run(c, "insert into queue_config (queue) values ('c')"); /* it has no job */
+    expect(c, "a {a}", part, "", 100, "-infinity");
+    expect(c, "b {b}", part, "a", 100, "-infinity");
+    expect(c, "c {}", part, "b", 100, "-infinity");
+    expect(c, "end {}", part, "g", 100, "-infinity");
+    expect(c, "end {a,b,d,e,f,g}", part, "", 100, "infinity");
+    expect(c, "d {a,b,d}", part, "", 4, "infinity");
+    expect(c, "end {e,f,g}", part, "d", 4, "infinity");
+    core_check(c);
+    PQfinish(c);
+}
+
+/* A claim's step that takes too long is cancelled, and the next claim begins another one. The
+ * scheduler has more time: it waits for its turn between them, but not for ever. While a scheduler
+ * has its turn, nobody waits. */
+static void
+steps_of_claims_keep_nobody_out(void **state)
+{
+    PGconn *c = core_new("long_steps"), *a = core_join("long_steps"), *b = core_join("long_steps");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    pg_run(a, "begin; select scheduler_hold('claim:n')"); /* a long step */
+    pg_send(b, "select t.step('A')");
+    pg_wait_blocked(c, b);
+    expect(c, "no", "select t.step('claim:m')"); /* such steps never wait */
+    expect(c, "no", "select t.step('wake:m')");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "0", "select count(*) from scheduler where term > 0"); /* not the scheduler yet */
+    pg_send(b, "select t.step('A')");
+    pg_wait_blocked(c, b);
+    pg_run(a, "rollback"); /* the long step is cancelled */
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "A", "select holder from scheduler order by term desc limit 1");
+    expect(c, "a,b,c", "select t.claim('n', 9)");
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+    pg_run(a, "begin; select scheduler_hold('wake:n')");
+    pg_run(b, "set lock_timeout = '1 ms'");
+    expect(b, "no", "select t.step('B')");
+    expect(b, "no", "select t.step('A')");
+    pg_run(a, "rollback");
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
+/* After a long step the scheduler still has its whole turn. */
+static void
+a_long_step_keeps_the_turn(void **state)
+{
+    PGconn *c = core_new("long_step"), *a = core_join("long_step"), *b = core_join("long_step");
+    char old[160];
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    pg_run(a, "begin; lock table tick in exclusive mode");
+    pg_send(b, "select t.step('A')");
+    pg_wait_blocked(c, b);
+    snprintf(old, sizeof old,
+             "select query_start < clock_timestamp() - interval '1100 ms' from pg_stat_activity "
+             "where pid = %d",
+             PQbackendPID(b));
+    pg_wait(c, old, "t", 60000);
+    pg_run(a, "rollback");
+    assert_string_equal(pg_finish(b), "");
+    expect(c, "t",
+           "select s.until > q.query_start + interval '4 s' from scheduler s, pg_stat_activity q "
+           "where s.holder = 'A' and q.pid = %d",
+           PQbackendPID(b));
     PQfinish(a);
     PQfinish(b);
     PQfinish(c);
@@ -141,8 +227,8 @@ node_start(PGconn *c, const char *expected, const char *session, const char *mor
         expected);
 }
 
-/* Where nothing is new it comes twice a second, then once; not where a job may wait for the end of
- * another, which nobody is notified of. */
+/* If nothing is new, a step comes again after half a second, later after a second. If a job may
+ * wait for the end of another job, it stays half a second, because that end notifies nobody. */
 static void
 how_soon_it_comes_again(void **state)
 {
@@ -221,6 +307,51 @@ two_of_a_name_at_once(void **state)
     PQfinish(c);
 }
 
+/* How many notifications have come since the last look. */
+static int
+notified(PGconn *conn)
+{
+    int n = 0;
+
+    pg_run(conn, "select 1"); /* what was committed before has come with its answer */
+    for (PGnotify *note; (note = PQnotifies(conn)); PQfreemem(note))
+        n++;
+    return n;
+}
+
+/* A step notifies sleepers of jobs that may be due now. They are also notified when a node or the
+ * scheduler stops: if it was the one that waited for a push, nobody would wait for the next one. A
+ * step that only moves the mark notifies nobody, because a node of many slots has one a second. */
+static void
+sleepers_are_told_of_what_is_due(void **state)
+{
+    PGconn *c = core_new("told"), *sleeper = core_join("told");
+
+    (void)state;
+    pg_run(c, "select node_start('n', '%s', 'host', 1, '0.1', 1, null, 48)", one);
+    pg_run(c, "select t.push('q', 'z')");
+    core_settle(c);
+    expect(c, "z", "select t.claim('n', 1)");
+    pg_run(c, "select t.done('n')");
+    core_settle(c);
+    expect(c, "t", "select want > 20 from tick order by tick desc limit 1");
+    pg_run(sleeper, "select pg_advisory_lock_shared(slot_class() + 17, "
+                    "'queue'::regclass::oid::int)");
+    pg_run(sleeper, "do $$ begin execute format('listen %%I', sleep_channel()); end $$");
+    pg_run(c, "update tick set mark_at = '-infinity'");
+    pg_run(c, "select t.step('test')");
+    assert_int_equal(notified(sleeper), 0);
+    expect(c, "t", "select mark_at > now() from tick order by tick desc limit 1");
+    pg_run(c, "select t.push('q', 'a'); select t.step('test')");
+    assert_int_equal(notified(sleeper), 1);
+    pg_run(c, "select node_stop('n', '%s')", one);
+    assert_int_equal(notified(sleeper), 1);
+    expect(c, "t", "select scheduler_stop('test')");
+    assert_int_equal(notified(sleeper), 1);
+    PQfinish(sleeper);
+    PQfinish(c);
+}
+
 static void
 only_a_living_node_claims(void **state)
 {
@@ -284,6 +415,10 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fails_over),
+        cmocka_unit_test(sleepers_are_told_of_what_is_due),
+        cmocka_unit_test(takeover_comes_on),
+        cmocka_unit_test(steps_of_claims_keep_nobody_out),
+        cmocka_unit_test(a_long_step_keeps_the_turn),
         cmocka_unit_test(takeover_rescans),
         cmocka_unit_test(a_step_is_all_or_nothing),
         cmocka_unit_test(an_idle_step_writes_nothing),

@@ -85,7 +85,7 @@ many_fail_in_one_call(void **state)
         " where outcome in ('retry', 'failed')");
 }
 
-/* One job of the last lease is said twice, so that it goes the long way. */
+/* One job of the last lease is answered for twice, so that the call takes the long way. */
 static void
 many_complete_in_part(void **state)
 {
@@ -155,7 +155,8 @@ idle_step(PGconn *c, const char *before)
     return n;
 }
 
-/* n jobs that were there and are gone, as far as the holder lets them. Nothing counts them. */
+/* Inserts and deletes n jobs. Their dead rows stay as long as a held snapshot needs them. No
+ * counter counts them. */
 static void
 dead_jobs(PGconn *c, int n, const char *columns, const char *values)
 {
@@ -180,7 +181,11 @@ due_at_one_instant(void **state)
     dead_jobs(c, 20000, "state, run_after", "'scheduled', '2020-01-01'");
     pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
               " '2020-01-01' from generate_series(1, 1000)");
-    expect(c, "1000", "select promoted from schedule('test')");
+    /* each is found by its id once, not once for each of the thousand */
+    int64_t promoting = pages(c, "select promoted from schedule('test')");
+    print_message("a thousand promoted: %" PRId64 " pages\n", promoting);
+    expect(c, "1000", "select count(*) from queue where queue = 'r' and state = 'ready'");
+    assert_true(promoting < 150000);
     core_settle(c);
     int64_t held = idle_step(c, "select 1");
     print_message("an idle step: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
@@ -190,6 +195,58 @@ due_at_one_instant(void **state)
     expect(c, "3", "select promoted from schedule('test')");
     core_check(c);
     PQfinish(holder);
+    PQfinish(c);
+}
+
+/* After a flood the names that nobody knows are looked for. The dead rows of known names, which a
+ * snapshot keeps, stand between them and are not read. */
+static void
+names_between_known(void **state)
+{
+    PGconn *c = core_new("names_known"), *holder = core_join("names_known");
+    static const char look[] = "select queues, upto from next_names('', 100)";
+
+    (void)state;
+    pg_run(c, "select t.push(q, 'j') from unnest('{a,q,z}'::text[]) q");
+    core_settle(c);
+    int64_t fresh = (pages(c, look), pages(c, look));
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+    dead_jobs(c, 50000, "state", "'ready'");
+    dead_jobs(c, 50000, "state, run_after", "'scheduled', now()");
+    expect(c, "NULL", "select queues from next_names('', 100)");
+    int64_t held = pages(c, look);
+    print_message("names: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    assert_true(held < fresh + 50);
+    pg_run(c, "insert into queue (queue, payload) values ('A', '1'), ('b', '1'), ('zz', '1'), "
+              "('r', '1')");
+    pg_run(c, "insert into queue (queue, payload, state, run_after) values"
+              " ('aa', '1', 'scheduled', now()), ('p', '1', 'retry', now())");
+    expect(c, "{A,aa,b,p,r,zz}",
+           "select array(select unnest(queues) order by 1) from next_names('', 100)");
+    expect(
+        c, "{p,r}",
+        "select array(select unnest(queues) order by 1) from next_names('b', 4)"); /* p, q, r, z */
+    expect(c, "z", "select upto from next_names('b', 4)");
+    expect(c, "NULL", "select upto from next_names('b', 6)");
+    PQfinish(holder);
+    PQfinish(c);
+}
+
+/* A thousand jobs expire in one step: each is found by its id once. */
+static void
+a_thousand_expire(void **state)
+{
+    PGconn *c = core_new("many_expire");
+
+    (void)state;
+    core_settle(c);
+    pg_run(c, "insert into queue (queue, payload, expires_at) select 'r', '{}', now()"
+              " from generate_series(1, 1000)");
+    int64_t expiring = pages(c, "select * from expire('-infinity', 0, 1000)");
+    print_message("a thousand expired: %" PRId64 " pages\n", expiring);
+    expect(c, "1000", "select count(*) from history where error = 'expired'");
+    assert_true(expiring < 150000);
+    core_check(c);
     PQfinish(c);
 }
 
@@ -330,6 +387,44 @@ one_key_for_long(void **state)
     PQfinish(c);
 }
 
+/* Fifty keys got jobs under a snapshot: a look at all of them costs what the first cost. */
+static void
+fifty_keys_for_long(void **state)
+{
+    static const char round[] = "select t.claim('n', 200); select t.done('n');"
+                                " update lane set due = '-infinity', laps = 2, hot_at = %s,"
+                                " hot_all = now() + interval '1 min'";
+    PGconn *c = core_new("fifty_keys"), *holder = core_join("fifty_keys");
+    int64_t fresh = 0, held = 0;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        if (i == 1) {
+            pg_run(c, "delete from queue; select recount(); update lane set hot = '{}'");
+            pg_run(holder, "begin isolation level repeatable read; select count(*) from queue");
+            dead_jobs(c, 10000, "state, concurrency_key", "'blocked', 'k' || mod(i, 50)");
+            dead_jobs(c, 10000, "state, concurrency_key", "'ready', 'k' || mod(i, 50)");
+        }
+        pg_run(c,
+               "insert into queue (queue, concurrency_key, payload) select '%s', 'k' || mod(i, 50),"
+               " '{}' from generate_series(1, 450) i",
+               i ? "q" : "r");
+        core_settle(c);
+        for (int n = 0; n < 3; n++) { /* ten seconds each */
+            pg_run(c, round, "'-infinity'");
+            pg_run(c, "select schedule('test')");
+        }
+        pg_run(c, round, "now()");
+        *(i ? &held : &fresh) = pages(c, "select * from schedule('test')");
+    }
+    expect(c, "50", "select count(*) from queue where state = 'ready'");
+    print_message("fifty keys: %" PRId64 " pages, %" PRId64 " fresh\n", held, fresh);
+    assert_true(held < 2 * fresh + 100);
+    core_check(c);
+    PQfinish(holder);
+    PQfinish(c);
+}
+
 /* A schedule keeps its last 100 runs. The runs before them were deleted under a snapshot: no later
  * run reads them. */
 static void
@@ -368,8 +463,8 @@ own_id_pages(PGconn *c, const char *finished, int64_t *pages_of)
     static const char *const asks[] = {
         "select push('q', '1', id => gen_random_uuid())",
         "select push('q', '1', id => 'ID')",
-        "select count(*) from push_many(array[gen_random_uuid(), uuid_v7()], array['q', 'q'], "
-        "again => true)",
+        ("select count(*) from push_many(array[gen_random_uuid(), uuid_v7()], array['q', 'q'], "
+         "again => true)"),
         "select * from requeue_preview(array['ID'::uuid])",
         "select * from requeue(gen_random_uuid(), 1, array['ID'::uuid])",
         "select * from discard(gen_random_uuid(), 1, array['ID'::uuid])",
@@ -425,11 +520,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_at_one_instant),    cmocka_unit_test(expired_long_ago),
-        cmocka_unit_test(due_and_cancelled),     cmocka_unit_test(one_key_for_long),
-        cmocka_unit_test(own_ids_in_history),    cmocka_unit_test(many_fail_in_one_call),
-        cmocka_unit_test(many_complete_in_part), cmocka_unit_test(a_fold_undoes_no_lease),
-        cmocka_unit_test(runs_that_are_gone),
+        cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(names_between_known),
+        cmocka_unit_test(a_thousand_expire),      cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(due_and_cancelled),      cmocka_unit_test(one_key_for_long),
+        cmocka_unit_test(fifty_keys_for_long),    cmocka_unit_test(own_ids_in_history),
+        cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
+        cmocka_unit_test(a_fold_undoes_no_lease), cmocka_unit_test(runs_that_are_gone),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
