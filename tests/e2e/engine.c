@@ -157,8 +157,9 @@ engine_steps(struct vt *vt, const struct engine_step *steps, size_t n)
         engine_step(vt, &steps[i]);
 }
 
-/* What stands behind a queue's name in its row of the table, where the cursor and the severity
- * stand before it. NULL while there is no such row. The caller frees it. */
+/* Returns the text after a queue's name in its row of the table, NULL while there is no such row.
+ * Only the cursor and the severity may come before the name, so the line "mails is broken" above
+ * the table does not count. The caller frees the text. */
 static char *
 behind_name(const struct vt *vt, const char *name)
 {
@@ -166,14 +167,14 @@ behind_name(const struct vt *vt, const char *name)
         const char *p = vt_row(vt, row);
         while (*p && !isalnum((unsigned char)*p))
             p++;
-        if (!strncmp(p, name, strlen(name)) && p[strlen(name)] == ' ')
+        if (!strncmp(p, name, strlen(name)) && !strncmp(p + strlen(name), "  ", 2))
             return xstrdup(p + strlen(name));
     }
     return NULL;
 }
 
-/* The numbers of a queue's row, each with a blank behind it; said is empty while there is no such
- * row. */
+/* Copies the numbers of a queue's row to `said`, a blank after each. `said` is empty while there is
+ * no such row. */
 static void
 read_counts(const struct vt *vt, const char *name, char *said, size_t size)
 {
@@ -181,7 +182,7 @@ read_counts(const struct vt *vt, const char *name, char *said, size_t size)
 
     said[0] = 0;
     for (char *word; rest && (word = strsep(&rest, " "));)
-        if (*word && !strchr("smhd", word[strlen(word) - 1])) /* no age */
+        if (*word && !strchr("smhd", word[strlen(word) - 1])) /* skips an age */
             snprintf(said + strlen(said), size - strlen(said), "%s ",
                      strcmp(word, "·") ? word : "0");
     free(line);
@@ -195,7 +196,7 @@ engine_counts(struct vt *vt, const char *queue, const char *numbers)
 
     vt_keys(vt, "1");
     vt_want(vt, "READY ");
-    do { /* what an act changed comes with the next look */
+    do { /* the next refresh shows what an act changed */
         vt_settle(vt, QUIET_MS);
         read_counts(vt, queue, said, sizeof said);
     } while (strncmp(said, numbers, strlen(numbers)) != 0 && clock_ms() < deadline);

@@ -23,7 +23,7 @@ requeues_a_group(void **state)
     vt_want(&vt, "connection refused");
     vt_want(&vt, "mailbox full");
     vt_keys(&vt, "r");
-    vt_want(&vt, "120 jobs"); /* the largest group is first */
+    vt_want(&vt, "120 jobs"); /* the question then takes all jobs at once */
     vt_want(&vt, "first 10, then ask");
     vt_keys(&vt, "tab"); /* not a few of them first */
     vt_want(&vt, "Type 120 to go on:");
@@ -59,8 +59,8 @@ requeues_all_that_match(void **state)
     con_quit(&vt);
 }
 
-/* What takes a while shows a box; when it went well the box goes, and the next key is the screen's.
- */
+/* A box shows an action that takes a while. If the action succeeds, the box closes by itself, and
+ * the screen takes the next key. */
 static void
 a_box_goes_by_itself(void **state)
 {
@@ -158,7 +158,8 @@ releases_a_dead_node(void **state)
     con_quit(&vt);
 }
 
-/* Killed an hour ago, and its leases have hours left; healthy ones stand before it by name. */
+/* The node was killed an hour ago, and its leases last for hours. By name, healthy nodes would come
+ * before this one. */
 static void
 the_dead_node_comes_first(void **state)
 {
@@ -191,7 +192,7 @@ the_dead_node_comes_first(void **state)
     con_quit(&vt);
 }
 
-/* The form says so as the list does, not "up". */
+/* For a node without a connection the form shows the same word as the list, not "up". */
 static void
 a_node_cut_off_is_told(void **state)
 {
@@ -200,7 +201,8 @@ a_node_cut_off_is_told(void **state)
     (void)state;
     con_running("mail.send", 3, "worker-4");
     con_node("worker-4", true);
-    pg_run(con_db(), "update node set backend_pid = 1, heartbeat = now() + interval '1 h'");
+    pg_run(con_db(), "update setting set value = '1 h' where name in ('node_late', 'node_dead')");
+    pg_run(con_db(), "update node set backend_pid = 1, heartbeat = now()");
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "4");
     vt_want(&vt, "cut off");
@@ -292,7 +294,7 @@ purges(void **state)
     vt_keys(&vt, "P");
     vt_want(&vt, "Purge finished jobs: mail.send");
     vt_keys(&vt, "tab tab C-u text:7d enter");
-    vt_want(&vt, "nothing matches"); /* nothing is that old: the form says so and stays */
+    vt_want(&vt, "nothing matches"); /* no row is that old: the form reports this and stays open */
     vt_settle(&vt, 200);
     assert_int_equal(pg_int(con_db(), "select count(*) from history"), 4);
     vt_keys(&vt, "C-u text:1ms enter");
@@ -347,6 +349,92 @@ acts_on_marked_rows(void **state)
     vt_keys(&vt, "y");
     pg_wait(con_db(), "select count(*) from work_queue where lock_key is not null", "0", 60000);
     vt_gone(&vt, "2 marked");
+    con_quit(&vt);
+}
+
+static void
+mark_three_groups(struct vt *vt)
+{
+    con_failed("fax", 3, "no paper");
+    con_failed("mail", 2, "boom");
+    con_failed("sms", 4, "no credit");
+    con_start(vt, 24, 100, NULL);
+    vt_keys(vt, "3");
+    vt_want(vt, "3 errors");
+    vt_keys(vt, "*");
+}
+
+/* One act for all marked groups of failed jobs: also for those that the filter hides. What is
+ * marked stays marked when rows come, go and move. */
+static void
+acts_on_marked_groups(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    mark_three_groups(&vt);
+    vt_want(&vt, "3 marked: r requeue · X discard · D delete");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "3 marked");
+    vt_keys(&vt, "g space space"); /* sms and fax: the largest ones come first */
+    vt_want(&vt, "2 marked");
+    con_failed("new", 9, "first of all");
+    vt_want(&vt, "4 errors");
+    vt_want(&vt, "2 marked");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "edit: several are marked: U unmarks them");
+    vt_keys(&vt, "/ text:boom enter");
+    vt_want(&vt, "1 of 4");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "Requeue 2 groups");
+    vt_want(&vt, "7 jobs in all");
+    vt_want(&vt, "fax, no paper: 3 jobs → ready");
+    vt_want(&vt, "sms, no credit: 4 jobs → ready");
+    vt_keys(&vt, "y");
+    pg_wait(con_db(),
+            "select string_agg(queue, ' ' order by queue) from (select distinct queue "
+            "from queue where state = 'failed') q",
+            "mail new", 60000);
+    pg_wait(con_db(), "select count(distinct action) from audit where verb = 'requeue'", "2",
+            60000);
+    vt_gone(&vt, "2 marked");
+    con_quit(&vt);
+}
+
+/* The console reports marked groups that have disappeared. Groups by anything else than the error
+ * have no marks. The act on each group is undone separately. */
+static void
+marks_of_groups_tell_the_truth(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    mark_three_groups(&vt);
+    vt_want(&vt, "3 marked");
+    pg_run(con_db(), "select discard(gen_random_uuid(), 1, array_agg(id), null) from queue "
+                     "where queue = 'sms'");
+    vt_want(&vt, "2 errors");
+    vt_want(&vt, "3 marked");
+    vt_keys(&vt, "X");
+    vt_want(&vt, "Discard 2 groups");
+    vt_want(&vt, "5 jobs in all");
+    vt_want(&vt, "1 marked group has no failed job any more");
+    vt_keys(&vt, "y");
+    pg_wait(con_db(), "select count(*) from queue", "0", 60000);
+    vt_gone(&vt, "3 marked");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "discard         fax");
+    vt_keys(&vt, "g u");
+    vt_want(&vt, "Undo an action");
+    vt_want(&vt, "F2 count again");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "undo: ");
+    pg_wait(con_db(), "select count(distinct queue) from queue where state = 'failed'", "1", 60000);
+    vt_keys(&vt, "3 m");
+    vt_want(&vt, "by error [kind]");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "space");
+    vt_want(&vt, "mark: nothing can be done with rows like this");
     con_quit(&vt);
 }
 
@@ -418,7 +506,8 @@ drains_a_node(void **state)
     con_quit(&vt);
 }
 
-/* What moved on between the question and the answer is refused or skipped, never trampled. */
+/* Jobs that changed between the question and the answer are refused or skipped, never
+ * overwritten. */
 static void
 guards_against_change(void **state)
 {
@@ -479,6 +568,8 @@ main(void)
         cmocka_unit_test_setup(extends_leases, con_empty),
         cmocka_unit_test_setup(purges, con_empty),
         cmocka_unit_test_setup(acts_on_marked_rows, con_empty),
+        cmocka_unit_test_setup(acts_on_marked_groups, con_empty),
+        cmocka_unit_test_setup(marks_of_groups_tell_the_truth, con_empty),
         cmocka_unit_test_setup(pauses_and_resumes, con_empty),
         cmocka_unit_test_setup(cancels, con_empty),
         cmocka_unit_test_setup(drains_a_node, con_empty),

@@ -34,7 +34,7 @@ the_key_walks_all_alerts(void **state)
     vt_want(&vt, "no paper");
     vt_keys(&vt, "!"); /* and from the start */
     vt_want(&vt, "1 of 2  gone: died");
-    vt_keys(&vt, "esc"); /* where the walk began */
+    vt_keys(&vt, "esc"); /* back to the row where the walk began */
     vt_want(&vt, "needs you");
     con_quit(&vt);
 }
@@ -87,7 +87,8 @@ nothing_wrong_is_said(void **state)
     con_quit(&vt);
 }
 
-/* What no screen shows is asked, too: trouble that comes while another screen is in front. */
+/* The console also looks for trouble that the open screen does not show: here trouble begins while
+ * another screen is in front. */
 static void
 trouble_is_counted_elsewhere(void **state)
 {
@@ -105,7 +106,8 @@ trouble_is_counted_elsewhere(void **state)
     con_quit(&vt);
 }
 
-/* The selected row is the worst one: its warning keeps its colour on the selection's ground. */
+/* The selected row is the worst one: its warning keeps its colour on the background of the
+ * selection. */
 static void
 a_selected_row_keeps_its_colours(void **state)
 {
@@ -129,7 +131,7 @@ a_selected_row_keeps_its_colours(void **state)
     con_quit(&vt);
 }
 
-/* However narrow, each screen has its tab, with its mark. */
+/* However narrow the terminal is, each screen has its tab, with the mark of the tab. */
 static void
 tabs_stay_and_carry_marks(void **state)
 {
@@ -154,7 +156,7 @@ tabs_stay_and_carry_marks(void **state)
     }
 }
 
-/* On a wall the screens take turns by themselves; nothing that is typed does anything, but q. */
+/* On a wall display the screens take turns by themselves; no key does anything, except q. */
 static void
 on_a_wall(void **state)
 {
@@ -174,10 +176,10 @@ on_a_wall(void **state)
     vt_want(&vt, "5 of 5: DB");
     vt_want(&vt, "1 of 5: Queues");
     con_failed("mail.send", 12, "boom");
-    vt_want_row(&vt, 1, "1 thing wants you");
+    vt_want_row(&vt, 1, "1 thing needs attention");
     assert_int_equal(con_count("state = 'failed'"), 12);
     vt_resize(&vt, 20, 60);
-    vt_want_row(&vt, 1, "wants you");
+    vt_want_row(&vt, 1, "needs attention");
     vt_gone(&vt, "OLDEST JOB WAITS");
     con_quit(&vt);
 }

@@ -46,6 +46,46 @@ a_queue_that_fills_up(void **state)
     con_quit(&vt);
 }
 
+/* A queue whose jobs failed is the first row, although no job waits in this queue; the screen names
+ * the error. */
+static void
+what_is_wrong_comes_first_and_is_named(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 3);
+    con_failed("fax", 12, "no paper");
+    pg_run(con_db(),
+           "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, lost,"
+           " wait_ms, run_ms) select date_trunc('minute', now()) - interval '1 min', 'fax', 12, 0,"
+           " 12, 0, 0, 0, 0, 0");
+    con_start(&vt, 40, 120, NULL);
+    vt_want(&vt, "12 failed in 1 h: no paper");
+    vt_want(&vt, "fax is broken");
+    vt_want(&vt, "›× fax");
+    con_quit(&vt);
+}
+
+/* A dead node runs no jobs; the page of the queue shows this, too. An empty pane takes one row. */
+static void
+a_dead_node_has_lost_its_jobs(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail", 2, "gone");
+    con_node("gone", false);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "/ text:mail enter enter");
+    vt_want(&vt, "queues › mail");
+    vt_want(&vt, "2 lost ××");
+    vt_want(&vt, "schedules that feed it: no schedule ─");
+    vt_want(&vt, "errors of failed jobs: no failed job ─");
+    vt_want(&vt, "lease 60s, tries 5, finished jobs kept for");
+    con_quit(&vt);
+}
+
 static void
 json_and_csv_have_it_too(void **state)
 {
@@ -98,7 +138,7 @@ digits_keep_the_subject(void **state)
     con_quit(&vt);
 }
 
-/* Esc goes back wherever one came from, and says so where nothing is left. */
+/* Esc returns to the previous place. If there is none, the footer says so. */
 static void
 escape_comes_back(void **state)
 {
@@ -156,7 +196,7 @@ panes_are_walked_and_entered(void **state)
     con_quit(&vt);
 }
 
-/* What becomes of a dead node's jobs if nobody does anything. */
+/* What happens to the jobs of a dead node if nobody acts. */
 static void
 a_dead_node(void **state)
 {
@@ -172,8 +212,46 @@ a_dead_node(void **state)
     vt_want(&vt, "nodes › gone");
     vt_want(&vt, "L releases its lease (2 jobs); left alone, the scheduler takes 2 jobs back now");
     vt_keys(&vt, "L");
-    vt_want(&vt, "lost try");
+    vt_want(&vt, "this try");
     vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
+/* A wide screen shows more beside the tables: hosts with their nodes, slots and versions; what an
+ * act has changed; the error of a job beside its attempts. */
+static void
+a_wide_screen_says_more(void **state)
+{
+    struct vt vt;
+    int row;
+
+    (void)state;
+    con_failed("mail", 1, "boom");
+    con_node("n1", false);
+    con_node("n2", false);
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'mail', 'month close')");
+    con_start(&vt, 45, 140, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "hosts and their versions");
+    vt_want(&vt, "│   host1                n1  n2 ");
+    vt_want(&vt, "2 of 2 · trouble first");
+    vt_keys(&vt, "/ text:n2 enter");
+    vt_want(&vt, "1 of 2 match the filter");
+    vt_keys(&vt, "6");
+    vt_want(&vt, "┌─ pause mail ─");
+    vt_want(&vt, "│ reason   month close");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "newest of 1");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "error:boom");
+    vt_want(&vt, "1/5");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "ATTEMPTS");
+    for (row = 0; row < vt.rows && !strstr(vt_row(&vt, row), " LAST ERROR"); row++)
+        ;
+    vt_want_row(&vt, row, " ATTEMPTS");
+    vt_want_row(&vt, row + 1, "   boom ");
+    vt_want_row(&vt, row + 1, " failed ");
     con_quit(&vt);
 }
 
@@ -182,11 +260,14 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_queue_that_fills_up, con_empty),
+        cmocka_unit_test_setup(what_is_wrong_comes_first_and_is_named, con_empty),
+        cmocka_unit_test_setup(a_dead_node_has_lost_its_jobs, con_empty),
         cmocka_unit_test_setup(json_and_csv_have_it_too, con_empty),
         cmocka_unit_test_setup(digits_keep_the_subject, con_empty),
         cmocka_unit_test_setup(escape_comes_back, con_empty),
         cmocka_unit_test_setup(panes_are_walked_and_entered, con_empty),
         cmocka_unit_test_setup(a_dead_node, con_empty),
+        cmocka_unit_test_setup(a_wide_screen_says_more, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

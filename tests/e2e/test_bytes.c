@@ -17,28 +17,28 @@ enum { SECOND = 960, OPENING = 5 * SECOND, REFRESHES = 3, PACE_MS = 500 };
 static const struct place {
     const char *name, *screen, *shows, *keys, *opens;
 } places[] = {
-    {"queues",    "",  "queue10",           "",      "queue11"       },
-    {"jobs",      "2", "ready",             "",      "queue1"        },
-    {"job",       "2", "ready",             "enter", "PAYLOAD"       },
-    {"failed",    "3", "boom",              "",      "boom"          },
-    {"nodes",     "4", "worker-1",          "",      "worker-1"      },
-    {"schedules", "5", "nightly",           "",      "nightly"       },
-    {"audit",     "6", "pause",             "",      "pause"         },
-    {"health",    "7", "holds vacuum back", "",      "AUTOVACUUM"    },
-    {"messages",  "8", "session",           "",      "session"       },
-    {"sources",   "0", "queue10",           "",      "queue10"       },
-    {"help",      "",  "queue10",           "?",     "On this screen"},
-    {"palette",   "",  "queue10",           ":",     "Tab"           },
-    {"filter",    "2", "ready",             "/",     "Tab"           },
-    {"actions",   "3", "boom",              "a",     "Requeue"       },
-    {"requeue",   "3", "boom",              "r",     "first 10"      },
-    {"discard",   "3", "boom",              "X",     "Type"          },
-    {"full",      "3", "boom",              "f",     "boom"          },
-    {"release",   "4", "worker-1",          "L",     "Release"       },
-    {"limits",    "",  "queue10",           "l",     "jobs at a time"},
-    {"push",      "",  "queue10",           "N",     "Push a job"    },
-    {"schedule",  "5", "nightly",           "N",     "cron"          },
-    {"SQL",       "",  "queue10",           "v",     "select"        },
+    {"queues",    "",  "queue10",           "",      "queue11"         },
+    {"jobs",      "2", "ready",             "",      "queue1"          },
+    {"job",       "2", "ready",             "enter", "PAYLOAD"         },
+    {"failed",    "3", "boom",              "",      "boom"            },
+    {"nodes",     "4", "worker-1",          "",      "worker-1"        },
+    {"schedules", "5", "nightly",           "",      "nightly"         },
+    {"audit",     "6", "pause",             "",      "pause"           },
+    {"health",    "7", "holds vacuum back", "",      "AUTOVACUUM"      },
+    {"messages",  "8", "session",           "",      "session"         },
+    {"sources",   "0", "queue10",           "",      "queue10"         },
+    {"help",      "",  "queue10",           "?",     "On this screen"  },
+    {"palette",   "",  "queue10",           ":",     "Tab"             },
+    {"filter",    "2", "ready",             "/",     "Tab"             },
+    {"actions",   "3", "boom",              "a",     "Requeue"         },
+    {"requeue",   "3", "boom",              "r",     "first 10"        },
+    {"discard",   "3", "boom",              "X",     "Type"            },
+    {"full",      "3", "boom",              "f",     "boom"            },
+    {"release",   "4", "worker-1",          "L",     "Release"         },
+    {"limits",    "",  "queue10",           "l",     "at the same time"},
+    {"push",      "",  "queue10",           "N",     "Push a job"      },
+    {"schedule",  "5", "nightly",           "N",     "cron"            },
+    {"SQL",       "",  "queue10",           "v",     "select"          },
 };
 
 static void
@@ -70,7 +70,8 @@ all_moves(void)
                      "resume(gen_random_uuid(), 'queue12.work')");
 }
 
-/* On a busy machine more refreshes than REFRESHES find their time: one each PACE_MS at most. */
+/* There is at most one refresh every PACE_MS. The loop takes longer on a busy machine: then there
+ * may be more refreshes than REFRESHES. */
 static void
 refreshes(struct vt *vt, const char *name, size_t opened)
 {
@@ -78,7 +79,7 @@ refreshes(struct vt *vt, const char *name, size_t opened)
     int64_t since = 0;
 
     for (int i = 0; i <= REFRESHES; i++) {
-        if (i == 1) { /* the first brings what is there for good */
+        if (i == 1) { /* the first refresh also draws the fixed parts */
             before = vt->raw_len;
             since = clock_ms();
         }

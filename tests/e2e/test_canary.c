@@ -45,7 +45,7 @@ assert_two_actions(int first, int rest)
 }
 
 static void
-the_rest_is_asked_for_by_its_number(void **state)
+the_rest_is_asked_for(void **state)
 {
     struct proc worker = {0};
     struct vt vt;
@@ -62,11 +62,8 @@ the_rest_is_asked_for_by_its_number(void **state)
     vt_want(&vt, "10 of 10 tried");
     vt_want(&vt, "w1");
     vt_want(&vt, "10 of 10 are done: the cause seems gone. The other 110?");
-    vt_want(&vt, "Type 110 to go on:");
-    vt_keys(&vt, "text:120 enter");
-    vt_want(&vt, "nothing has happened");
-    assert_int_equal(con_count("state = 'failed'"), 110);
-    vt_keys(&vt, "C-u text:110 enter");
+    vt_want(&vt, "y requeue them, too");
+    vt_keys(&vt, "y");
     vt_want(&vt, "requeue: 110 jobs");
     assert_two_actions(10, 110);
     con_quit(&vt);
@@ -74,7 +71,8 @@ the_rest_is_asked_for_by_its_number(void **state)
     proc_done(&worker);
 }
 
-/* The same error again: Enter, which goes on elsewhere, stops here. */
+/* The tried job fails with the same error again. Enter, which normally continues with the rest,
+ * stops here. */
 static void
 the_cause_is_still_there(void **state)
 {
@@ -88,7 +86,10 @@ the_cause_is_still_there(void **state)
     vt_keys(&vt, "enter");
     vt_want(&vt, "the cause is still there: 10 of 10 failed again with the same error");
     vt_want(&vt, "Type 110 to go on:");
-    vt_keys(&vt, "enter");
+    vt_keys(&vt, "text:120 enter");
+    vt_want(&vt, "nothing was done");
+    assert_int_equal(con_count("state = 'failed' and priority = 5"), 110);
+    vt_keys(&vt, "C-u enter");
     vt_want(&vt, "10 of 120 tried: 10 failed again; the other 110 are as they were");
     vt_gone(&vt, "Type 110");
     assert_int_equal(con_count("state = 'failed' and priority = 5"), 110);
@@ -154,7 +155,7 @@ others_are_quicker(void **state)
     con_quit(&vt);
 }
 
-/* The other way is one Tab away. Each of the two actions is undone by itself. */
+/* Tab switches to the requeue of all jobs at once. Each of the two actions is undone separately. */
 static void
 all_at_once_and_undo(void **state)
 {
@@ -202,11 +203,11 @@ the_verb_tries_a_few_first(void **state)
     proc_check(3, NULL, "the other 23 are as they were", verb, "5", con_dsn());
     proc_ends(&worker);
     proc_done(&worker);
-    assert_int_equal(con_count("state = 'failed'"), 23); /* the few may try again by themselves */
+    assert_int_equal(con_count("state = 'failed'"), 23); /* the tried jobs may retry */
     work(&worker, "mail.send", "true");
     proc_check(0, "\"tried\": 10, \"done\": 10, \"failed\": 0", NULL, verb, "--json", con_dsn());
     assert_int_equal(con_count("state = 'failed'"), 0);
-    con_failed("sms.send", 2, "boom"); /* fewer than are tried: all of them */
+    con_failed("sms.send", 2, "boom"); /* a group smaller than the try: all jobs are tried */
     proc_ends(&worker);
     proc_done(&worker);
     work(&worker, "sms.send", "true");
@@ -216,16 +217,42 @@ the_verb_tries_a_few_first(void **state)
     proc_done(&worker);
 }
 
+/* With history "none" nothing is left of a completed job; with "meta" the end of the job is
+ * known. */
+static void
+what_a_queue_keeps_is_what_is_known(void **state)
+{
+    static const char verb[] = "requeue -q %s --canary --yes --json \"%s\"";
+    struct proc worker = {0};
+
+    (void)state;
+    con_failed("mail.send", 12, "connection refused");
+    con_failed("sms.send", 2, "connection refused");
+    pg_run(con_db(), "select set_queue(gen_random_uuid(), 'mail.send', '{\"history\": \"none\"}'),"
+                     " set_queue(gen_random_uuid(), 'sms.send', '{\"history\": \"meta\"}')");
+    proc_queuetop(&worker, NULL, "work -q mail.send,sms.send -j 4 --node w1 \"%s\" -- true",
+                  con_dsn());
+    proc_check(0,
+               "\"tried\": 10, \"done\": 0, \"failed\": 0, \"waiting\": 0, \"gone\": 0, "
+               "\"not_kept\": 10",
+               NULL, verb, "mail.send", con_dsn());
+    assert_int_equal(con_count("state = 'failed' and queue = 'mail.send'"), 0);
+    proc_check(0, "\"tried\": 2, \"done\": 2", NULL, verb, "sms.send", con_dsn());
+    proc_ends(&worker);
+    proc_done(&worker);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_rest_is_asked_for_by_its_number, con_empty),
+        cmocka_unit_test_setup(the_rest_is_asked_for, con_empty),
         cmocka_unit_test_setup(the_cause_is_still_there, con_empty),
         cmocka_unit_test_setup(what_is_in_the_way_is_said, con_empty),
         cmocka_unit_test_setup(others_are_quicker, con_empty),
         cmocka_unit_test_setup(all_at_once_and_undo, con_empty),
         cmocka_unit_test_setup(the_verb_tries_a_few_first, con_empty),
+        cmocka_unit_test_setup(what_a_queue_keeps_is_what_is_known, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

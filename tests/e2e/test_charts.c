@@ -23,7 +23,7 @@ week_open(void **state)
     return status;
 }
 
-/* The first picture as it is: no key but the one that walks to a queue with a past. */
+/* Compares the first picture. The only keys before select a queue that has a history. */
 static void
 first_frame(int rows, int cols, const char *env, const char *name)
 {
@@ -32,6 +32,7 @@ first_frame(int rows, int cols, const char *env, const char *name)
     shop_enter(&vt, rows, cols, env);
     vt_keys(&vt, "g j");
     vt_want(&vt, "image.resize: jobs/s");
+    vt_want(&vt, "most: connect() to es-N");
     vt_want(&vt, "x: 1 h");
     vt_gone(&vt, "asking ...");
     shop_golden(&vt, name);
@@ -69,6 +70,7 @@ each_span(void **state)
     (void)state;
     shop_enter(&vt, 45, 140, NULL);
     vt_keys(&vt, "g j");
+    vt_want(&vt, "most: connect() to es-N");
     vt_want(&vt, "x: 1 h");
     vt_keys(&vt, "x");
     vt_want(&vt, "x: 24 h");

@@ -40,12 +40,14 @@ begin(void **state)
     return 0;
 }
 
-/* Runs it and gives the line, which must be one. */
+/* Runs the check and returns its output, which must be one line. Meanwhile the scheduler keeps its
+ * term. */
 static char *
 line_of(int code, const char *options)
 {
     char *out = NULL;
 
+    pg_run(conn, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
     int got = proc_run(NULL, &out, NULL, "-d \"%s\" check %s", dsn, options);
     if (got != code)
         fail_msg("check %s: %d instead of %d: %s", options, got, code, out);
@@ -149,7 +151,8 @@ json_says_the_same(void **state)
     free(out);
 }
 
-/* A bar would begin the figures, a quote would end a label, the end of a line the message. */
+/* The names hold characters with a meaning in the output: a bar begins the figures, a quote ends a
+ * label, a line feed ends the message. */
 static void
 names_of_strangers(void **state)
 {
@@ -178,6 +181,12 @@ no_server(void **state)
     (void)state;
     proc_check(2, "QUEUETOP CRITICAL: connection to server", NULL,
                "check \"host=/nowhere port=1 dbname=x\"");
+    /* for two addresses the message names both causes, and nothing else: each may be the real
+     * one */
+    proc_check(2,
+               "CRITICAL: \"127.0.0.1\", port 1: Connection refused; \"127.0.0.2\": Connection "
+               "refused",
+               NULL, "check \"host=127.0.0.1,127.0.0.2 port=1 dbname=x\"");
     const char *empty = pg_newdb("check_empty");
     proc_check(3, "QUEUETOP UNKNOWN: no queue in database", NULL, "-d \"%s\" check", empty);
 }

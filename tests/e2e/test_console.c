@@ -199,7 +199,8 @@ requeues_three(void **state)
     con_quit(&vt);
 }
 
-/* A million rows cost what two hundred do; here a few thousand show that pages follow pages. */
+/* The cost of a page does not depend on the number of rows. Here a few thousand rows show that one
+ * page follows another. */
 static void
 pages_by_key(void **state)
 {
@@ -262,6 +263,73 @@ reads_only(void **state)
     con_quit(&vt);
 }
 
+/* F keeps the cursor on a queue: through sorting, new rows and other screens, which show the state
+ * of the queue. Another row, F or Esc ends this. */
+static void
+follows_a_queue(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("a.first", 1);
+    con_ready("mail", 2);
+    con_ready("z.last", 3);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "/ text:mail enter F");
+    vt_want(&vt, "mail is followed on all screens");
+    vt_want_row(&vt, 0, "F mail");
+    vt_keys(&vt, "/ C-u enter g");
+    vt_want(&vt, "mail is no longer followed"); /* another row was selected */
+    vt_keys(&vt, "/ text:mail enter");
+    vt_want(&vt, "›  mail");
+    vt_keys(&vt, "F / C-u enter");
+    vt_want(&vt, "z.last");
+    vt_keys(&vt, "> > I");
+    con_ready("b.new", 1);
+    vt_want(&vt, "b.new");
+    vt_want(&vt, "›  mail");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "F mail: 2 ready");
+    con_ready("mail", 5);
+    vt_want(&vt, "F mail: 7 ready");
+    vt_keys(&vt, "F");
+    vt_want(&vt, "mail is no longer followed");
+    vt_keys(&vt, "F");
+    vt_want(&vt, "follow: a queue, a job or an error can be followed");
+    con_quit(&vt);
+}
+
+/* A job and a group of errors: through what becomes of them. */
+static void
+follows_a_job_and_an_error(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 2, "no paper");
+    con_ready("mail", 1);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 3");
+    vt_keys(&vt, "/ text:queue:mail enter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "F 4");
+    vt_want(&vt, "mail, ready for");
+    pg_run(con_db(), "select cancel(gen_random_uuid(), 1, array_agg(id)) from queue "
+                     "where queue = 'mail'");
+    vt_want(&vt, "mail, cancelled for");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "is no longer followed");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "F 6");
+    vt_want(&vt, "F no paper: 2 failed jobs");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue "
+                     "where state = 'failed'");
+    vt_want(&vt, "F no paper: no failed job any more");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -277,6 +345,8 @@ main(void)
         cmocka_unit_test_setup(pages_by_key, con_empty),
         cmocka_unit_test_setup(help_is_searchable, con_empty),
         cmocka_unit_test_setup(reads_only, con_empty),
+        cmocka_unit_test_setup(follows_a_queue, con_empty),
+        cmocka_unit_test_setup(follows_a_job_and_an_error, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -152,6 +152,7 @@ works_in_tmux(void **state)
     vt_type(&vt, "\033[1;3D"); /* Alt-Left */
     vt_want_row(&vt, 1, "[1 Queues");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "e");
     vt_want(&vt, "JOB 1");
@@ -167,7 +168,7 @@ works_in_tmux(void **state)
     assert_int_equal(con_count("payload ->> 'note' = 'JOB 1'"), 1);
 }
 
-/* Terminals take only so much: what was cut is said. */
+/* A terminal takes a limited number of bytes: the console reports how much of the text was cut. */
 static void
 says_how_much_was_copied(void **state)
 {
@@ -177,6 +178,7 @@ says_how_much_was_copied(void **state)
     pg_run(con_db(), "select push('mail.send', json_build_object('x', repeat('é', 50000)))");
     start(&vt, "xterm-256color", "");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");

@@ -51,7 +51,8 @@ static const char *const units[] = {"queuetop-scheduler.service", "queuetop-work
                                     "queuetop-record.service", "queuetop-metrics.service"};
 enum { NUNITS = sizeof units / sizeof units[0] };
 
-/* No word that systemd doesn't know, no program and no page of the manual that isn't there. */
+/* The services hold no word that systemd rejects, and name only programs and manual pages that
+ * exist. */
 static void
 systemd_takes_the_services(void **state)
 {
@@ -140,6 +141,15 @@ one_version_everywhere(void **state)
          "echo pkg-config && grep -qx \"Version: $v\" $P/lib/pkgconfig/queuetop.pc");
 }
 
+/* The page about monitoring names these files for its readers. */
+static void
+rules_and_dashboard_are_installed(void **state)
+{
+    (void)state;
+    must("diff -r docs/monitoring $P/share/doc/queuetop/monitoring && "
+         "grep -q share/doc/queuetop/monitoring docs/queuetop-operations.7.md");
+}
+
 static void
 the_source_archive_is_whole(void **state)
 {
@@ -171,7 +181,7 @@ tear_down(void **state)
     (void)state;
     must(
         "MAKEFLAGS= make -s BUILD=$BUILD uninstall PREFIX=$P && rm -rf $P/source? $P/queuetop-0 && "
-        "find $P -type f");
+        "find $P -type f -o -path '*/doc/queuetop*'");
     assert_string_equal(output, "");
     must("rm -rf $P");
     return 0;
@@ -186,6 +196,7 @@ main(void)
         cmocka_unit_test(their_command_lines_are_ours),
         cmocka_unit_test(pages_are_compressed_where_man_looks),
         cmocka_unit_test(one_version_everywhere),
+        cmocka_unit_test(rules_and_dashboard_are_installed),
         cmocka_unit_test(the_source_archive_is_whole),
     };
 

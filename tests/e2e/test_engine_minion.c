@@ -160,7 +160,7 @@ does_what_minion_does(void **state)
     PQfinish(b);
 }
 
-/* The same by hand; the worker that was killed has not been heard of for an hour. */
+/* Does the same in the console; the killed worker has sent no heartbeat for an hour. */
 static void
 acts_in_the_console(void **state)
 {
@@ -197,7 +197,7 @@ acts_in_the_console(void **state)
                      1);
     pg_run(c, "update minion_workers set notified = now() - interval '1 h'");
     engine_queuetop("k", 1, &out, "cancel -y --id %s", job(c, "held1"));
-    engine_has(out, "with the worker gone: release");
+    engine_has(out, "if the worker is gone: release");
     engine_step(&vt, &dead);
     engine_counts(&vt, "held", "1 1 0");
     vt_keys(&vt, "q");

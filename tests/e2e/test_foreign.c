@@ -57,7 +57,7 @@ screens_at(int rows, int cols)
     vt_keys(&vt, "j");
     shop_golden(&vt, "river_jobs");
     vt_keys(&vt, "g enter");
-    vt_want(&vt, "TIMELINE");
+    vt_want(&vt, "PAYLOAD");
     shop_golden(&vt, "river_job");
     vt_keys(&vt, "4");
     vt_want(&vt, "host2_2026");

@@ -109,7 +109,7 @@ of_estimates(const char *file)
     assert_non_null(strstr(line_with(&vt, " exact "), " 21 "));
     assert_null(strstr(line_with(&vt, " exact "), "~"));
     assert_non_null(strstr(line_with(&vt, " about "), "~5"));
-    vt_want(&vt, ", ~1,234 wait"); /* what stands out */
+    vt_want(&vt, "; ~1,234 wait"); /* what stands out */
     vt_keys(&vt, "0");
     vt_want(&vt, "ready ~1,255");
     vt_want(&vt, "~1,234");
@@ -155,7 +155,7 @@ estimates_are_marked(void **state)
     PQfinish(conn);
 }
 
-/* Counting what is finished takes for ever there. */
+/* A query that counts the finished jobs of this system takes very long. */
 static const char slow[] =
     "-- adapter: slow\n-- title: the slow one\n-- format: 2\n-- schema: public\n-- id-type: text\n"
     "-- name: detect\nselect 'public' as schema where to_regclass('public.slow') is not null\n"
@@ -248,7 +248,7 @@ hidden_rows_are_said(void **state)
     PQfinish(conn);
 }
 
-/* What a login may not do is said with the table that it is about. */
+/* If a login lacks a right, the message names the table. */
 static void
 missing_rights_are_said(void **state)
 {
@@ -298,11 +298,12 @@ ways_out_are_said(void **state)
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of ");
     vt_keys(&vt, "c");
-    vt_want(&vt, "cancel: nobody asks whether a message is wanted: archive it (discard)");
+    vt_want(&vt,
+            "cancel: no reader asks whether its message is still wanted: archive it (discard)");
     vt_keys(&vt, "a");
-    vt_want(&vt, "cancel: nobody asks whether a message is wanted");
-    vt_want(&vt, "priority: messages come by their time: reschedule them");
-    vt_keys(&vt, "esc /"); /* only what it can be asked by */
+    vt_want(&vt, "cancel: no reader asks whether its message");
+    vt_want(&vt, "priority: messages are read in the order of their times");
+    vt_keys(&vt, "esc /"); /* only the fields that the system can filter by */
     vt_want_row(&vt, 23, "Tab  state:  queue:  age>  age<  tries>=  id:  payload~  payload.");
     vt_keys(&vt, "text:no");
     vt_gone(&vt, "Tab  ");
@@ -322,13 +323,14 @@ own_words_are_shown(void **state)
     start(&vt, dsn, NULL, NULL);
     vt_want(&vt, "mail");
     vt_keys(&vt, "2 / text:id:10 enter");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "enter");
     vt_want(&vt, "× failed (discarded)");
     vt_keys(&vt, "esc / C-u text:id:6 enter");
     vt_want(&vt, "host2_2");
     vt_keys(&vt, "enter");
-    vt_want(&vt, "● running stale"); /* the same word is not said twice */
+    vt_want(&vt, "▲ running, but without a worker"); /* the same word is not said twice */
     end(&vt);
     says(0, "\"state\": \"failed\", \"raw_state\": \"discarded\"", "job 10 --json \"%s\"", dsn);
     PQfinish(conn);
@@ -339,7 +341,7 @@ own_words_are_shown(void **state)
 
 /* --- passwords ------------------------------------------------------------------------------- */
 
-/* The file of who gets in, with a line before it; NULL: as it was. */
+/* Adds a line at the beginning of pg_hba.conf; NULL restores the file. */
 static void
 let_in(PGconn *conn, const char *line)
 {
@@ -363,7 +365,8 @@ let_in(PGconn *conn, const char *line)
     }
 }
 
-/* Refused while it is being changed, and right again: nobody has to type it a second time. */
+/* A password is refused while it is being changed, and accepted again later: nobody has to type it
+ * a second time. */
 static void
 a_password_is_right_again(void **state)
 {

@@ -46,7 +46,7 @@ run(int code, const char *fmt, ...)
     return both;
 }
 
-/* The same, and some part of what it says. */
+/* Runs `queuetop VERB... DSN`; the output must contain `part`. */
 static void
 says(int code, const char *args, const char *part)
 {
@@ -65,6 +65,7 @@ looks(void **state)
     PGconn *conn = begin("river");
 
     (void)state;
+    says(3, "tail", "can't be followed: use jobs --watch, or queues --watch");
     says(0, "queues --json", "\"queue\": \"mail\", \"paused\": true, ");
     says(0, "queues --csv", "default,false,");
     says(0, "jobs --state failed --queue mail --csv", "11,mail,send_mail,failed,4,25,25,");
@@ -73,7 +74,7 @@ looks(void **state)
     says(1, "job 999", "");
     says(0, "nodes --json", "\"heartbeat_s\": null");
     says(0, "failures --queue mail --csv", ",division by zero in row N,");
-    says(3, "audit", "does not tell");
+    says(3, "audit", "does not record this");
     says(2, "check -c backlog@default=0", "'backlog@default'=");
     says(2, "check -w failures=1", "failures is not known here");
     PQfinish(conn);
@@ -81,11 +82,11 @@ looks(void **state)
     conn = begin("seed_teti");
     says(0, "queues --csv", "tasks,,2,");
     says(3, "jobs node:a", "can't filter by node");
-    says(3, "nodes", "does not tell");
+    says(3, "nodes", "does not record this");
     says(0, "leases --json", "\"job\": \"4\", \"node\": null, \"queue\": \"tasks\"");
     PQfinish(conn);
 
-    conn = begin("pgqueue_lib"); /* what it has not, with the way out */
+    conn = begin("pgqueue_lib"); /* a missing function: the message names another way */
     says(3, "redrive --id 018f0000-0000-7000-8000-000000000001 --yes",
          "no dead letters here: failed jobs are in the history, requeue them");
     says(3, "pause default --yes", "no worker reads queue_config.paused: stop the queue's workers");
@@ -171,7 +172,7 @@ changes(void **state)
     PQfinish(conn);
 }
 
-/* By node where there are nodes, by job everywhere. */
+/* Gives back leases by node if the system has nodes, and by job in every system. */
 static void
 releases(void **state)
 {
@@ -257,7 +258,7 @@ own_file(void **state)
     says(0, args, "\nmail,,");
     free(args);
     args = xasprintf("--adapter %s requeue --id mail:1,mail/2 --yes", path);
-    says(0, args, "1 job ready, 1 job left alone: not in a fitting state any more");
+    says(0, args, "1 job ready, 1 job left alone: its state does not allow this any more");
     assert_string_equal(pg_value(conn, "select count(*) from outbox where locked"), "0");
     free(args);
     args = xasprintf("--adapter %s delete --id mail/2 --yes", path);
@@ -268,7 +269,7 @@ own_file(void **state)
     PQfinish(conn);
 }
 
-/* The question says what must be known; what the server does not keep stands in the messages. */
+/* The question holds all warnings; the message names what the server does not record. */
 static void
 asks(void **state)
 {
@@ -290,6 +291,7 @@ asks(void **state)
     vt_spawn(&vt, 24, 100, console, NULL);
     vt_want(&vt, "tasks");
     vt_keys(&vt, "2 / text:id:5 enter");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
     vt_want(&vt, "unofficial: tasks table (Teti) has no call for this");

@@ -21,7 +21,7 @@ etl(void)
     return pg_connect(dsn);
 }
 
-/* In a transaction that keeps every row which dies from now on. */
+/* Opens a transaction that keeps every row that is deleted or replaced from now on. */
 static PGconn *
 etl_holds(void)
 {
@@ -32,7 +32,8 @@ etl_holds(void)
     return c;
 }
 
-/* The console as it would be after that time: what is open is open for as long. */
+/* Starts the console with a clock that is `minutes` ahead: open transactions look that much
+ * older. */
 static void
 start_later(struct vt *vt, int rows, int cols, const char *option, int minutes)
 {
@@ -130,7 +131,7 @@ shows_who_holds_vacuum_back(void **state)
     vt_want_row(&vt, 4, "→ K  end it");
     vt_want_row(&vt, 9, "who holds vacuum back, who waits");
     vt_want(&vt, "dead rows in ");
-    vt_want(&vt, "idle-txn 1");
+    vt_want(&vt, "idle in a transaction 1");
     vt_keys(&vt, "enter");
     vt_want(&vt, "holds back");
     vt_want(&vt, "  where run_after < now()");
@@ -146,7 +147,7 @@ shows_who_holds_vacuum_back(void **state)
     vt_want(&vt, pid_text(c));
     pg_run(c, "rollback");
     vt_want(&vt, "no transaction is open");
-    vt_want(&vt, "idle-txn 0");
+    vt_want(&vt, "idle in a transaction 0");
     con_quit(&vt);
     PQfinish(c);
 }
@@ -330,7 +331,8 @@ what_went_meanwhile_is_left_alone(void **state)
     PQfinish(d);
 }
 
-/* Between the key and the question: nothing is left to ask for. */
+/* The session ends after the key was pressed and before the question is shown: there is nothing to
+ * ask. */
 static void
 gone_before_the_question(void **state)
 {
@@ -413,7 +415,7 @@ a_login_sees_what_it_may(void **state)
     PQfinish(root);
 }
 
-/* What holds rows back and is no session; C and K say why they can't help. */
+/* Rows may be held back by something other than a session: then C and K say why they can't help. */
 static void
 slots_and_prepared_transactions(void **state)
 {
@@ -468,7 +470,8 @@ a_vacuum_is_no_holder(void **state)
     PQfinish(v);
 }
 
-/* Nothing of it is asked while another screen is in front; a lock in its way is told. */
+/* While another screen is in front, the console asks nothing for this screen. If a lock blocks a
+ * statement of this screen, the console reports the lock. */
 static void
 hidden_it_asks_nothing(void **state)
 {
@@ -487,7 +490,7 @@ hidden_it_asks_nothing(void **state)
     vt_gone(&vt, "lock timeout");
     vt_keys(&vt, "7");
     vt_want(&vt, "lock timeout");
-    vt_want(&vt, "history"); /* tables are asked apart: they came */
+    vt_want(&vt, "history"); /* tables have a statement of their own, which was answered */
     pg_run(lock, "rollback");
     vt_gone(&vt, "lock timeout");
     vt_want(&vt, "no transaction is open");

@@ -97,7 +97,7 @@ everywhere(void **state)
     con_quit(&vt);
 }
 
-/* What they do with a name: test_finding. */
+/* The test of these commands with a name is test_finding. */
 static void
 without_names(struct vt *vt)
 {
@@ -121,6 +121,10 @@ everywhere_too(void **state)
     con_failed("mail.send", 2, "boom");
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "mail.send");
+    press(&vt, "follow");
+    vt_want(&vt, "is followed on all screens");
+    press(&vt, "follow");
+    vt_want(&vt, "is no longer followed");
     press(&vt, "sql");
     vt_want(&vt, "SQL of this screen");
     vt_keys(&vt, "j k esc");
@@ -181,7 +185,7 @@ in_tables(void **state)
     con_failed("c.third", 3, "boom");
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "c.third");
-    press(&vt, "span"); /* what it does: test_charts */
+    press(&vt, "span"); /* test_charts tests its effect */
     press(&vt, "sort");
     vt_want(&vt, "sort by");
     vt_keys(&vt, "g enter");
@@ -224,13 +228,13 @@ in_tables(void **state)
     vt_want(&vt, "cut");
     press(&vt, "right");
     press(&vt, "left");
-    press(&vt, "after");
-    press(&vt, "before");
+    press(&vt, "next-job");
+    press(&vt, "previous-job");
     vt_want(&vt, "PAYLOAD");
     con_quit(&vt);
 }
 
-/* Each opens its question; what the answer does is test_acts'. */
+/* Each key opens a question; test_acts tests the answers. */
 static void
 acting(void **state)
 {
@@ -268,7 +272,7 @@ acting(void **state)
     con_quit(&vt);
 }
 
-/* A key that is typed before the question is drawn anew is not heard. */
+/* The console ignores a key that is typed before the question is drawn again. */
 static void
 say_no(struct vt *vt)
 {

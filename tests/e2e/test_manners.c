@@ -82,7 +82,7 @@ file_settles(void **state)
     vt_want(&vt, "no such setting");
     con_quit(&vt);
     start(&vt, (const char *const[]){"--interval", "2s", "--theme", "dark", NULL});
-    vt_want(&vt, "live 2s"); /* the command line wins */
+    vt_want(&vt, "live 2s"); /* options override the file */
     assert_int_equal(vt_cell(&vt, 3, 1).bg, VT_DEFAULT);
     con_quit(&vt);
 }
@@ -279,8 +279,8 @@ line_mode(void **state)
     assert_int_equal(con_count("state = 'ready'"), 2);
 }
 
-/* 9600 baud are 960 bytes a second: a screen whose figures all move needs less than half of that a
- * refresh, one that stands still next to nothing. */
+/* 9600 baud are 960 bytes a second. If all figures of a screen change, a refresh needs less than
+ * half of that; if none changes, next to nothing. */
 static void
 slow_line(void **state)
 {
@@ -307,7 +307,7 @@ slow_line(void **state)
     con_quit(&vt);
 }
 
-/* The columns stand where they stood when a figure has three digits more. */
+/* The columns keep their places when a figure gets three more digits. */
 static void
 no_jump(void **state)
 {
@@ -369,63 +369,119 @@ wait_for_text(struct vt *vt, const char *path, const char *text, int n)
     }
 }
 
+/* A program for alerts that appends its input to the file `heard`, and then does what `ending`
+ * says. */
 static void
-alerts_are_sent(void **state)
+write_hook(char *heard, size_t size, const char *ending)
 {
-    char hook[300], heard[300], text[800];
-    struct vt vt;
+    char hook[300], text[1000];
 
-    (void)state;
     snprintf(hook, sizeof hook, "%s/hook", home);
-    snprintf(heard, sizeof heard, "%s/heard", home);
-    snprintf(text, sizeof text, "#!/bin/sh\ncat >>%s\n", heard);
+    snprintf(heard, size, "%s/heard", home);
+    snprintf(text, sizeof text, "#!/bin/sh\ncat >>%s\n%s\n", heard, ending);
     write_program(hook, text);
     snprintf(text, sizeof text, "alert_program = %s\nalert_after = 100ms\n", hook);
     write_config(text);
+}
+
+static void
+remove_hook(const char *heard)
+{
+    char hook[300];
+
+    snprintf(hook, sizeof hook, "%s/hook", home);
+    assert_int_equal(unlink(hook), 0);
+    assert_int_equal(unlink(heard), 0);
+}
+
+static void
+requeue_all(void)
+{
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue");
+}
+
+static void
+alerts_are_sent(void **state)
+{
+    char heard[300];
+    struct vt vt;
+
+    (void)state;
+    write_hook(heard, sizeof heard, "");
     start(&vt, NULL);
     vt_want(&vt, "all is well");
     con_failed("fax \"1\"; touch x", 12, "no paper"); /* no shell reads it */
     vt_want_row(&vt, 0, "1 WARN");
     wait_for_text(&vt, heard, "{\"event\": \"appeared\", \"level\": \"warn\", \"for_ms\": ", 1);
     wait_for_text(&vt, heard, "\"screen\": \"failed\", \"row\": \"fax \\\"1\\\"; touch x\"", 1);
-    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue");
+    requeue_all();
     wait_for_text(&vt, heard, "{\"event\": \"gone\", \"level\": \"warn\"", 1);
     con_failed("fax", 12, "no paper");
     wait_for_text(&vt, heard, "\"event\": \"appeared\"", 2);
     con_quit(&vt);
-    assert_int_equal(unlink(hook), 0);
-    assert_int_equal(unlink(heard), 0);
+    remove_hook(heard);
 }
 
-/* What goes wrong with the program is said once, and stops nothing. */
+/* The alerts of a failed run are sent again until a run succeeds, then not again. */
 static void
-a_bad_alert_program(void **state)
+a_failed_alert_run_is_repeated(void **state)
 {
-    char hook[300], ran[320], text[800];
+    static const char failed[] = "\"screen\": \"failed\", \"row\": \"fax\"";
+    char heard[300], broken[300], ending[340];
     struct vt vt;
 
     (void)state;
-    snprintf(hook, sizeof hook, "%s/hook", home);
-    snprintf(ran, sizeof ran, "%s/ran", home);
-    snprintf(text, sizeof text, "#!/bin/sh\necho . >>%s; echo out of credit >&2; exit 7\n", ran);
-    write_program(hook, text);
-    snprintf(text, sizeof text, "alert_program = %s\nalert_after = 100ms\n", hook);
-    write_config(text);
+    snprintf(broken, sizeof broken, "%s/broken", home);
+    snprintf(ending, sizeof ending, "test ! -e %s", broken);
+    write_hook(heard, sizeof heard, ending);
+    write_program(broken, "");
+    con_failed("fax", 12, "no paper");
+    start(&vt, NULL);
+    vt_want(&vt, "alert_program: exit code 1");
+    wait_for_text(&vt, heard, "\"appeared\", \"level\": \"warn\"", 3);
+    assert_int_equal(unlink(broken), 0);
+    vt_want(&vt, "alert_program works again, after");
+    int appeared = count_in(heard, failed);
+    write_program(broken, "");
+    requeue_all();
+    wait_for_text(&vt, heard, failed, appeared + 2); /* that it is gone */
+    vt_want(&vt, "alert_program: exit code 1");      /* it is said again after a good run */
+    assert_int_equal(unlink(broken), 0);
+    vt_want(&vt, "alert_program works again, after");
+    int told = count_in(heard, failed);
+    con_failed("mail", 12, "boom");
+    wait_for_text(&vt, heard, "\"row\": \"mail\"", 1);
+    assert_int_equal(count_in(heard, failed), told);
+    con_quit(&vt);
+    remove_hook(heard);
+}
+
+/* An error of the program is reported once, and stops nothing else. */
+static void
+a_bad_alert_program(void **state)
+{
+    char heard[300];
+    struct vt vt;
+
+    (void)state;
+    write_hook(heard, sizeof heard, "echo out of credit >&2; exit 7");
     con_failed("fax", 12, "no paper");
     start(&vt, NULL);
     vt_want(&vt, "exit code 7: out of credit");
-    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue");
-    wait_for_text(&vt, ran, ".", 2);
+    wait_for_text(&vt, heard, "\"appeared\"", 2);
     vt_keys(&vt, "8");
     vt_want(&vt, "out of credit");
-    assert_true(count_in(ran, ".") >= 2);
+    vt_settle(&vt, 60);
+    int said = 0;
+    for (int i = 2; i < 22; i++) /* the list of messages */
+        said += strstr(vt_row(&vt, i), "out of credit") != NULL;
+    assert_int_equal(said, 1);
     con_quit(&vt);
     write_config("alert_program = hook\n");
     start(&vt, NULL);
     vt_want(&vt, "the path must begin with /");
     con_quit(&vt);
-    assert_int_equal(unlink(hook), 0);
-    assert_int_equal(unlink(ran), 0);
+    remove_hook(heard);
 }
 
 int
@@ -442,6 +498,7 @@ main(void)
         cmocka_unit_test_setup_teardown(slow_line, setup, teardown),
         cmocka_unit_test_setup_teardown(no_jump, setup, teardown),
         cmocka_unit_test_setup_teardown(alerts_are_sent, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_alert_run_is_repeated, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_alert_program, setup, teardown),
     };
 

@@ -79,6 +79,18 @@ a_world(void)
     pg_run(con_db(), "create table t (i int)");
 }
 
+/* A screen of one column can't show a sanitizer's report, so this returns the raw output. */
+static const char *
+last_words(struct vt *vt)
+{
+    static char text[8192];
+    size_t len = vt->raw_len < sizeof text - 1 ? vt->raw_len : sizeof text - 1;
+
+    memcpy(text, vt->raw + vt->raw_len - len, len);
+    text[len] = 0;
+    return text;
+}
+
 static int64_t
 seconds_now(void)
 {
@@ -116,7 +128,8 @@ survives_a_monkey(void **state)
         }
         one_step(&vt, &seed);
         if (vt.has_ended)
-            fail_msg("it ended at key %d of seed %u: %s", i, first, vt_screen_text(&vt));
+            fail_msg("it ended at key %d of seed %u with %d; its last words:\n%s", i, first,
+                     vt_exit_status(&vt), last_words(&vt));
     }
     print_message("seed %u: %d keys, lines cut %d times, server killed %d times\n", first, keys_hit,
                   keys_hit / 700, keys_hit / 5000);
@@ -133,11 +146,43 @@ survives_a_monkey(void **state)
     vt_done(&vt);
 }
 
+/* The keys of a keyboard, one after the other, in each pane of each screen: each is answered or
+ * refused, none ends the program. q leaves it on purpose. */
+static void
+each_key_in_each_pane(void **state)
+{
+    const char *const env[] = {"VISUAL=true", NULL}, *tabs[] = {"", "\t", "\t\t"};
+    struct vt vt;
+
+    (void)state;
+    a_world();
+    con_spawn(&vt, 40, 140, NULL, env);
+    vt_want(&vt, "needs you"); /* there is a pane above the queues */
+    for (char screen = '1'; screen <= '8'; screen++)
+        for (size_t pane = 0; pane < sizeof tabs / sizeof *tabs; pane++)
+            for (char c = '!'; c <= '~'; c++) {
+                char typed[8];
+                if (c == 'q')
+                    continue;
+                snprintf(typed, sizeof typed, "%c%s%c", screen, tabs[pane], c);
+                vt_type(&vt, typed);
+                vt_settle(&vt, 1); /* a box takes keys from when it is shown */
+                if (vt.has_ended)
+                    fail_msg("%c in pane %zu of screen %c: it ended with %d; its last words:\n%s",
+                             c, pane, screen, vt_exit_status(&vt), last_words(&vt));
+                vt_type(&vt, "\033\033\033");
+            }
+    vt_keys(&vt, "esc esc esc q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(survives_a_monkey, con_empty),
+        cmocka_unit_test_setup(each_key_in_each_pane, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

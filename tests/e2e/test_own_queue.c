@@ -17,13 +17,7 @@
 
 static char *folder; /* $XDG_CONFIG_HOME */
 
-static char *
-source_file(const char *name)
-{
-    const char *src = getenv("SRCDIR");
-
-    return xasprintf("%s/tests/adapters/%s", src ? src : ".", name);
-}
+#define EXAMPLE "tests/adapters/example_jobs.adapter.sql"
 
 static char *
 read_file(const char *path)
@@ -52,8 +46,9 @@ write_file(const char *path, const char *text, mode_t mode)
 static char *
 example(void)
 {
-    char *path = source_file("example_jobs.adapter.sql"), *text = read_file(path);
+    char *path = proc_own_copy(EXAMPLE), *text = read_file(path);
 
+    unlink(path);
     free(path);
     return text;
 }
@@ -108,7 +103,8 @@ lists_and_shows(void **state)
     proc_check(2, NULL, "list, sections, show NAME", "adapter check");
 }
 
-/* A file of somebody else's: to the letter in a pipe, never a command to a terminal. */
+/* The file of a stranger is printed byte by byte into a pipe. A terminal never gets a control
+ * sequence of the file. */
 static void
 shows_a_hostile_file(void **state)
 {
@@ -136,7 +132,7 @@ shows_a_hostile_file(void **state)
 static void
 checks_a_file(void **state)
 {
-    char *good = source_file("example_jobs.adapter.sql"), *text = example();
+    char *good = proc_own_copy(EXAMPLE), *text = read_file(good);
     char *bad = xasprintf("%s/bad.sql", folder);
 
     (void)state;
@@ -166,7 +162,7 @@ checks_a_file(void **state)
     write_file(bad, text, 0600);
     assert_int_equal(proc_run(NULL, NULL, &told, "queues --adapter %s \"%s\"", bad, pg_dsn("shop")),
                      5);
-    assert_non_null(strstr(told, "nope\" does not exist (42P01)\n")); /* no install would help */
+    assert_non_null(strstr(told, "nope\" does not exist (42P01)\n")); /* install is no help */
     free(told);
     memcpy(table, "jobs", 4);
     write_file(bad, "-- adapter: x\n-- titel: X\n", 0600);
@@ -181,6 +177,7 @@ checks_a_file(void **state)
     unlink(bad);
     free(bad);
     free(text);
+    unlink(good);
     free(good);
 }
 
@@ -188,7 +185,7 @@ checks_a_file(void **state)
 static void
 works_with_a_file(void **state)
 {
-    char *good = source_file("example_jobs.adapter.sql"), *to = xstrdup(pg_dsn("shop"));
+    char *good = proc_own_copy(EXAMPLE), *to = xstrdup(pg_dsn("shop"));
     PGconn *conn = pg_connect(to);
 
     (void)state;
@@ -215,6 +212,7 @@ works_with_a_file(void **state)
     pg_run(conn, "alter table shop.jobs disable row level security; drop owned by onlooker;"
                  "drop role onlooker");
     PQfinish(conn);
+    unlink(good);
     free(good);
     free(to);
 }

@@ -82,7 +82,7 @@ edits_and_requeues(void **state)
     assert_string_equal(payloads("state = 'ready'"), "{\"n\":2,\"note\":\"job two\"}");
     assert_int_equal(con_count("state = 'failed'"), 1);
     assert_int_equal(left_behind(), 0);
-    /* and back: the audit has kept what it was, to the letter */
+    /* undo: the audit has kept the old payload byte by byte */
     vt_keys(&vt, "6");
     vt_want(&vt, "edit  ");
     vt_keys(&vt, "u");
@@ -141,9 +141,9 @@ lends_the_terminal(void **state)
     vt_want(&vt, "modes 600");
     vt_want(&vt, "modes 700");
     assert_false(vt.in_alt_screen);
-    vt_keys(&vt, "text:q2r enter"); /* no key of it is ours */
+    vt_keys(&vt, "text:q2r enter"); /* the editor gets these keys, not the console */
     vt_want(&vt, "heard q2r");
-    vt_keys(&vt, "C-l"); /* nothing is drawn meanwhile */
+    vt_keys(&vt, "C-l"); /* the console draws nothing meanwhile */
     vt_settle(&vt, 1200);
     assert_false(vt.in_alt_screen);
     vt_resize(&vt, 30, 100);
@@ -164,7 +164,7 @@ brings_mistakes_back_to_the_editor(void **state)
 
     (void)state;
     con_failed("mail.send", 1, "boom");
-    /* first a slip, then what was typed is there to be mended */
+    /* first a mistake; then the editor opens the typed text again */
     start(&vt, "if grep -q SLIP \"$1\"; then sed -i 's/SLIP/\"mended\"/' \"$1\"; "
                "else sed -i 's/\"job 1\"/SLIP/' \"$1\"; fi");
     vt_keys(&vt, "2");
@@ -181,7 +181,8 @@ brings_mistakes_back_to_the_editor(void **state)
     con_quit(&vt);
 }
 
-/* A job that moved on while the editor was open: never two jobs, and nothing typed is lost. */
+/* The job changes while the editor is open: the edit makes no second job, and the typed text is
+ * kept. */
 static void
 refuses_what_moved_on(void **state)
 {
@@ -224,6 +225,7 @@ edits_texts_but_no_bytes(void **state)
     pg_run(con_db(), "select push_bytes('b', '\\x00ff')");
     start(&vt, "sed -i 's/two/2/' \"$1\"");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "e");
     vt_want(&vt, "its payload is bytes, not text");
@@ -266,7 +268,7 @@ without_an_editor(void **state)
     con_quit(&vt);
 }
 
-/* However it ends, the file goes with it: even when nobody is left but the editor. */
+/* The temporary file is removed however the console ends, also if only the editor is left. */
 static void
 leaves_no_file(void **state)
 {
@@ -357,7 +359,7 @@ pushes_by_hand(void **state)
     assert_string_equal(pg_value(con_db(), "select verb || ' ' || queue || ' ' || reason || ' ' || "
                                            "(who = session_user) from audit"),
                         "push mail.send asked by phone true");
-    /* a second one is the first */
+    /* a second push with the same unique key adds no job */
     vt_keys(&vt, "N");
     vt_want(&vt, "Push a job");
     vt_keys(&vt, "tab tab tab tab tab text:only-one enter");
@@ -379,6 +381,7 @@ pushes_what_was_edited(void **state)
     start(&vt, "if [ -s \"$1\" ]; then echo '{\n \"small\": true\n}' >\"$1\"; else "
                "printf '[%03000d]' 1 | sed 's/0/1/g' >\"$1\"; fi");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "N");
     vt_want(&vt, "Push a job");

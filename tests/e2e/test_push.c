@@ -152,7 +152,8 @@ a_bad_line_is_named(void **state)
     check_run(NULL, "push q --lines", 2, "", "push q - --lines");
 }
 
-/* More than what is read ahead while a push is out: on its own, as a line, and before a line. */
+/* A payload larger than the program reads ahead during a push: as the only job, as a line, and
+ * before another line. */
 static void
 a_large_payload_ends(void **state)
 {
@@ -289,7 +290,7 @@ write_file(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-/* The header names the columns; what a row does not say, the options do. */
+/* The header names the columns. Options give the values that a row does not have. */
 static void
 rows_are_jobs(void **state)
 {
@@ -305,7 +306,7 @@ rows_are_jobs(void **state)
     check_run(NULL, "push csv --csv t.csv --kind k --priority 4", 0, NULL, "2 jobs were pushed");
     check(jobs, "csv|a|4|{\"n\":\n \"x,y\"}|ready\nother|k|9|7|scheduled|u|3|00:01:30");
     check_run("id\n01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "push csv --csv -", 0,
-              "01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "1 jobs were pushed");
+              "01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "1 job was pushed");
     check_run("id\n01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "push csv --csv -", 0,
               "01a1fd3f-5d66-7dab-ac0d-78c4a62b2131\n", "0 jobs were pushed");
     check_run("kind,knd\n", "push csv --csv -", 2, "", "no column 'knd', did you mean kind?");
@@ -317,6 +318,54 @@ rows_are_jobs(void **state)
     unlink("t.csv");
 }
 
+/* The columns have the names that another program gives them. */
+static void
+columns_have_other_names(void **state)
+{
+    static const char rows[] = "mail,age,body\na@b,7,1\n", object[] = "{\"mail\": \"c\", "
+                                                                      "\"age\": {}, \"body\": [2]}";
+
+    (void)state;
+    check_run(rows, "push names --csv - --columns mail=unique_key,body=payload,age=", 0, NULL,
+              "1 job was pushed");
+    check_run(object,
+              "push names --json - --columns mail=unique_key,body=payload --columns age=", 0, NULL,
+              "1 job was pushed");
+    check("select string_agg(unique_key || payload, ' ' order by seq) from queues.queue",
+          "a@b1 c[2]");
+    check_run(rows, "push names --csv -", 2, "", "--columns gives it such a name");
+    check_run(rows, "push names --csv - --columns mail=kind,body=payload,age=kind", 2, "",
+              "column kind stands there twice");
+    check_run(rows, "push names --csv - --columns mail=,body=payload,age=,name=kind", 2, "",
+              "--columns: there is no column 'name' in the file");
+    check_run(rows, "push names --csv - --columns mail=kin", 2, "", "did you mean kind?");
+    check_run(rows, "push names --csv - --columns mail", 2, "", "'mail' is not NAME=COLUMN");
+    check_run(NULL, "push names --columns mail=kind", 2, "", "go with --csv");
+}
+
+/* A file as other programs write it, and rows of somebody who means harm: each costs one row. */
+static void
+odd_objects(void **state)
+{
+    static char deep[60001];
+
+    (void)state;
+    memset(deep, '[', 30000);
+    memset(deep + 30000, ']', 30000);
+    FILE *f = fopen("odd.json", "we");
+    assert_non_null(f);
+    fprintf(f,
+            "\xef\xbb\xbf{\"kind\": \"first\"}\n  \t\r\n{\"queue\\u0000x\": \"b\"}\n"
+            "{\"queue\": true}\n{\"kind\": \"deep\", \"payload\": %s}\n{\"kind\": \"last\"}\n",
+            deep);
+    fclose(f);
+    check_run(NULL, "push odd --json odd.json --rejects odd.out", 6, NULL, "3 rows were rejected");
+    check("select string_agg(queue || ' ' || kind, ',' order by seq) from queues.queue",
+          "odd first,odd last");
+    unlink("odd.json");
+    unlink("odd.out");
+}
+
 /* Bad rows are found by this program and by the server; the rest is pushed. The file of rejects is
  * one to import again. */
 static void
@@ -325,7 +374,7 @@ bad_rows_are_put_aside(void **state)
     (void)state;
     write_file("t.csv", "payload,priority,id\n1,1,\n2,10,\n{,1,\n4,1\n5,1,x\n6,1,\n\"7\"x,,\n");
     check_run(NULL, "push bad --csv t.csv --rejects r.csv", 6, NULL,
-              "5 lines were rejected: see r.csv");
+              "5 rows were rejected: see r.csv");
     check("select string_agg(payload::text, ',' order by seq) from queues.queue", "1,6");
     FILE *f = fopen("r.csv", "re");
     char line[200], all[2000] = "";
@@ -337,7 +386,11 @@ bad_rows_are_put_aside(void **state)
     assert_string_equal(all, "line,\n3,2,10,\n4,{,1,\n5,4,1\n6,5,1,x\n8,\"7\"x,,\n");
     unlink("r.csv");
     write_file("r.csv", "line,reason,payload,priority,id\n3,\"because, so\",2,1,\n4,,{,1,\n");
-    check_run(NULL, "push bad --csv r.csv --rejects again.csv", 6, NULL, "1 lines were rejected");
+    check_run(NULL, "push bad --csv r.csv --rejects again.csv", 6, NULL, "1 row was rejected");
+    check_run(NULL, "push bad --csv r.csv --rejects r.csv", 2, "", "is the file that is read");
+    assert_int_equal(mkfifo("pipe", 0600), 0); /* no reader: the verb must not wait for ever */
+    check_run(NULL, "push bad --csv r.csv --rejects pipe", 2, "", "pipe: ");
+    unlink("pipe");
     check("select count(*) from queues.queue", "3");
     f = fopen("again.csv", "re");
     assert_non_null(f);
@@ -351,6 +404,54 @@ bad_rows_are_put_aside(void **state)
     check_run("payload\n{\n", "push bad --csv - --rejects r.csv", 2, "", "0 jobs were pushed");
     unlink("r.csv");
     unlink("t.csv");
+}
+
+/* The same columns as members of objects; a reject keeps what the line had. */
+static void
+objects_are_jobs(void **state)
+{
+    static const char jobs[] =
+        "select string_agg(concat_ws('|', queue, kind, priority, payload, convert_from(body, "
+        "'UTF8'), unique_key, max_tries, run_timeout), E'\\n' order by seq) from queues.queue";
+    char all[3000] = "";
+
+    (void)state;
+    write_file("t.json",
+               "{\"kind\": \"a \\\"\\u00e9\\ud83d\\ude00\\n\", \"payload\": {\"b\":[1, \"},\"], "
+               "\"a\" : null}, \"priority\": 3, \"unique_key\": null}\r\n\n"
+               " {\"payload\":\"t\\u0041\",\"type\":\"text/plain\",\"queue\":\"other\","
+               "\"unique_key\":17,\"run_timeout\":\"90s\"}\n{}\n"
+               "{\"priority\": 10, \"kind\": \"bad\"}\n[1]\n{\"kind\": \"x\n"
+               "{\"knd\": 1}\n{\"kind\": {}}\n{\"kind\": \"\\u0000\"}\n"
+               "{\"kind\": \"\\ud800\"}\n{\"run_after\": \"x\", \"kind\": \"pg\"}\n{\"kind\": "
+               "\"last\"}");
+    check_run(NULL, "push js --json t.json --max-tries 7 --rejects r.json", 6, NULL,
+              "8 rows were rejected: see r.json");
+    check(jobs, "js|a \"\xc3\xa9\xf0\x9f\x98\x80\n|3|{\"b\":[1, \"},\"], \"a\" : null}|7\n"
+                "other||5|tA|17|7|00:01:30\njs||5|7\njs|last|5|7");
+    FILE *f = fopen("r.json", "re");
+    assert_non_null(f);
+    all[fread(all, 1, sizeof all - 1, f)] = 0;
+    fclose(f);
+    assert_non_null(strstr(all, "{\"line\": 5, \"reason\": \"priority is a number from 0 to 9, not "
+                                "'10'\", \"priority\": 10, \"kind\": \"bad\"}\n"));
+    assert_non_null(strstr(all, "\"text\": \"{\\\"kind\\\": \\\"x\"}\n"));
+    assert_non_null(strstr(all, "did you mean kind?"));
+    assert_non_null(strstr(all, "\\\\ud800 is half of a character"));
+    unlink("r.json");
+    write_file("t.json", "{\"line\": 7, \"reason\": \"old\", \"payload\": 1}\n{\"line\": 9, "
+                         "\"reason\": \"x\", \"payload\": 2, \"priority\": -1}\n");
+    check_run(NULL, "push js --json t.json --rejects r.json", 6, NULL, "1 job was pushed");
+    f = fopen("r.json", "re");
+    assert_non_null(f);
+    all[fread(all, 1, sizeof all - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(all, "{\"line\": 2, \"reason\": \"priority is a number from 0 to 9, not "
+                             "'-1'\", \"payload\": 2, \"priority\": -1}\n");
+    check_run(NULL, "push js --json t.json", 6, NULL, "to go on there: --from-line 2");
+    check_run(NULL, "push js --json t.json --csv t.json", 2, "", "exclude each other");
+    unlink("r.json");
+    unlink("t.json");
 }
 
 /* Without a file for them the first bad row ends it, behind all rows before it, and the line to go
@@ -383,6 +484,121 @@ an_import_is_gone_on_with(void **state)
     close(gate);
     unlink("gate");
     unlink("t.csv");
+}
+
+/* Which of two members was meant is not known. A payload of type application/json may be a value.
+ */
+static void
+members_say_one_thing(void **state)
+{
+    (void)state;
+    write_file("t.json",
+               "{\"kind\": \"a\", \"\\u006bind\": \"b\"}\n{\"payload\": 1, \"payload\": null}\n"
+               "{\"type\": \"application/json\", \"payload\": {\"a\": 1, \"a\": 2}}\n"
+               "{\"type\": \"Application/JSON; charset=utf-8\", \"payload\": 7}\n"
+               "{\"type\": \"application/json\", \"payload\": \"{}\"}\n"
+               "{\"type\": \"application/jsonp\", \"payload\": {}}\n");
+    check_run(NULL, "push one --json t.json --rejects r.json", 6, NULL, "3 rows were rejected");
+    check("select string_agg(concat_ws('|', payload, payload_type, encode(body, 'escape')), ' ' "
+          "order by seq) from queues.queue",
+          "{\"a\": 1, \"a\": 2} 7 application/json|{}");
+    check_run(NULL, "push one --json t.json", 2, "", "line 1: kind stands there twice");
+    unlink("t.json");
+    unlink("r.json");
+}
+
+/* In the rejects, which are JSON, bytes that are not valid UTF-8 appear as their Latin-1
+ * characters. An unchanged reject is rejected again; a corrected reject is pushed. */
+static void
+rejects_can_be_mended(void **state)
+{
+    char all[500] = "";
+
+    (void)state;
+    write_file("t.json",
+               "\xef\xbb\xbf{\"kind\": \"caf\xe9\", \"payload\": 1}\n\xc4\n{\"kind\": \"ok\"}\n");
+    check_run(NULL, "push bytes --json t.json --rejects r.json", 6, NULL, "2 rows were rejected");
+    FILE *f = fopen("r.json", "re");
+    assert_non_null(f);
+    all[fread(all, 1, sizeof all - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(all,
+                        "{\"line\": 1, \"reason\": \"byte 14 is no UTF-8\", \"text\": \"{\\\"kind"
+                        "\\\": \\\"caf\xc3\xa9\\\", \\\"payload\\\": 1}\"}\n{\"line\": 2, "
+                        "\"reason\": \"byte 1 is no UTF-8\", \"text\": \"\xc3\x84\"}\n");
+    check_run(NULL, "push bytes --json r.json --rejects again.json", 2, "", "2 rows were rejected");
+    check("select string_agg(kind, ' ' order by seq) from queues.queue", "ok");
+    unlink("again.json");
+    unlink("r.json");
+    unlink("t.json");
+}
+
+/* The row is rejected, the other rows are pushed. The program keeps at most as much of the row as a
+ * row may have. */
+static void
+a_row_that_is_too_long_is_passed_over(void **state)
+{
+    static char piece[1 << 20];
+    static const char end[] = "\"\nc,2\n";
+    struct proc p;
+    char all[200] = "";
+
+    (void)state;
+    memset(piece, '\n', sizeof piece);
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    proc_queuetop(&p, NULL, "push long --csv gate --rejects r.csv -d \"%s\"", dsn);
+    int gate = open("gate", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(gate, "kind,payload\na,1\nb,\"", 20), 20);
+    for (int mib = 0; mib < 160; mib++)
+        assert_int_equal(write(gate, piece, sizeof piece), sizeof piece);
+    assert_int_equal(write(gate, end, sizeof end - 1), sizeof end - 1);
+    pg_wait(conn, "select string_agg(kind, ',' order by seq) from queues.queue", "a,c",
+            PROC_WAIT_MS);
+    assert_in_range(proc_number(p.pid, "VmHWM:"), 1, 150 << 10);
+    memset(piece, 'x', sizeof piece); /* and one that the input ends in */
+    for (int mib = 0; mib < 17; mib++)
+        assert_int_equal(write(gate, piece, sizeof piece), sizeof piece);
+    close(gate);
+    check_waited(&p, 6, "", "2 rows were rejected");
+    FILE *f = fopen("r.csv", "re");
+    assert_non_null(f);
+    all[fread(all, 1, sizeof all - 1, f)] = 0;
+    fclose(f);
+    assert_string_equal(all, "line,reason,kind,payload\n3,\"a row has 16 MiB at most\"\n"
+                             "167772165,\"a row has 16 MiB at most\"\n");
+    check_run(NULL, "push long --csv r.csv --rejects again.csv", 2, "", "0 jobs were pushed");
+    unlink("again.csv");
+    unlink("r.csv");
+    unlink("gate");
+}
+
+/* A row is looked at once, however small the pieces are that it comes in: to look at all of it
+ * again with each piece of 4 KiB would take some 40 s of processor time. Its size is bounded. */
+static void
+a_huge_row_is_read_in_linear_time(void **state)
+{
+    static const char head[] = "kind,payload\na,1\nb,\"";
+    char script[600], piece[4096];
+    const char *argv[] = {"bash", "-c", script, NULL};
+    struct proc p;
+
+    (void)state;
+    memset(piece, 'x', sizeof piece);
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    snprintf(script, sizeof script,
+             "ulimit -t 10; exec \"$QUEUETOP\" push huge --csv gate -d \"%s\"", dsn);
+    proc_start(&p, argv, NULL);
+    int gate = open("gate", O_WRONLY | O_CLOEXEC);
+    assert_true(fcntl(gate, F_SETPIPE_SZ, 4096) >= 0);
+    assert_int_equal(write(gate, head, sizeof head - 1), sizeof head - 1);
+    while (write(gate, piece, sizeof piece) > 0)
+        ;
+    close(gate);
+    check_waited(&p, 6, "", "line 3: a row has 16 MiB at most (a \" does not close?)");
+    check("select string_agg(kind, ',') from queues.queue", "a");
+    signal(SIGPIPE, SIG_DFL);
+    unlink("gate");
 }
 
 /* One job of the queue is taken by node w and answered by this call of complete() or fail(). */
@@ -429,6 +645,32 @@ an_end_is_waited_for(void **state)
     check_run(NULL, "job 01a1fd3f-0000-7dab-ac0d-78c4a62b2130 --wait", 1, "", "there is no job");
 }
 
+/* Without history the end of a job can't be known: the wait warns at its beginning, and ends with
+ * an exit code of its own. A failed job is kept. */
+static void
+an_end_without_history_is_told(void **state)
+{
+    static const char failed[] = "fail('w', l, v, s, '{no such user}', final => '{t}')";
+    struct proc p, other;
+
+    (void)state;
+    pg_run(conn, "insert into queues.queue_config (queue, history) select q, 'none' "
+                 "from unnest('{w6,w7}'::text[]) q");
+    proc_queuetop(&p, NULL, "-d \"%s\" push w6 --wait", dsn);
+    proc_want(&p, "queue \"w6\" keeps no history: if the job does not fail");
+    char *id = proc_output(&p);
+    id[strcspn(id, "\n")] = 0;
+    proc_queuetop(&other, NULL, "-d \"%s\" job %s --wait", dsn, id);
+    proc_want(&other, "keeps no history");
+    free(id);
+    answer("w6", "complete('w', l, v, s)");
+    check_waited(&p, 10, "", "the job has ended and has not failed");
+    check_waited(&other, 10, "", "the job has ended and has not failed");
+    proc_queuetop(&p, NULL, "-d \"%s\" push w7 --wait", dsn);
+    answer("w7", failed);
+    check_waited(&p, 7, "\nfailed\nno such user\n", "keeps no history");
+}
+
 /* A lost server is waited for. */
 static void
 a_wait_outlives_the_server(void **state)
@@ -471,9 +713,17 @@ main(void)
         cmocka_unit_test_setup(what_is_wrong_is_said, clear),
         cmocka_unit_test_setup(a_second_install_changes_nothing, clear),
         cmocka_unit_test_setup(rows_are_jobs, clear),
+        cmocka_unit_test_setup(columns_have_other_names, clear),
         cmocka_unit_test_setup(bad_rows_are_put_aside, clear),
+        cmocka_unit_test_setup(odd_objects, clear),
+        cmocka_unit_test_setup(objects_are_jobs, clear),
+        cmocka_unit_test_setup(members_say_one_thing, clear),
+        cmocka_unit_test_setup(rejects_can_be_mended, clear),
+        cmocka_unit_test_setup(a_row_that_is_too_long_is_passed_over, clear),
         cmocka_unit_test_setup(an_import_is_gone_on_with, clear),
+        cmocka_unit_test_setup(a_huge_row_is_read_in_linear_time, clear),
         cmocka_unit_test_setup(an_end_is_waited_for, clear),
+        cmocka_unit_test_setup(an_end_without_history_is_told, clear),
         cmocka_unit_test_setup(a_worker_may_not_wait, clear),
         cmocka_unit_test_setup(a_wait_outlives_the_server, clear),
     };

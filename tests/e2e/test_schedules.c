@@ -98,7 +98,7 @@ hidden_it_asks_nothing(void **state)
     con_asks_on(2500);
     vt_gone(&vt, "older version");
     vt_keys(&vt, "5");
-    vt_want(&vt, "older version"); /* that is what a missing function is taken for */
+    vt_want(&vt, "older version"); /* the console takes a missing function for an older version */
     con_quit(&vt);
 }
 
@@ -234,9 +234,9 @@ changes_one(void **state)
     vt_keys(&vt, "e");
     vt_want(&vt, "Change schedule: a");
     pg_run(con_db(), "select from schedule_set(gen_random_uuid(), 'a', '{\"queue\": \"other\"}')");
-    con_asks_on(1300); /* the screen behind has seen it */
+    con_asks_on(1300); /* the screen behind the form has read the change */
     vt_keys(&vt, "C-u text:@daily enter");
-    vt_want(&vt, "somebody changed the schedule meanwhile");
+    vt_want(&vt, "somebody has changed the schedule meanwhile");
     assert_string_equal(pg_value(con_db(), "select cron from schedule"), "@every 12h");
     vt_keys(&vt, "esc");
     con_quit(&vt);
@@ -255,7 +255,7 @@ removes_one(void **state)
     vt_want(&vt, "Remove a schedule");
     vt_want(&vt, "Type the name to go on");
     vt_keys(&vt, "y enter text:night enter");
-    vt_want(&vt, "That is not what stands above");
+    vt_want(&vt, "The text differs from the one above");
     assert_int_equal(pg_int(con_db(), "select count(*) from schedule"), 1);
     vt_keys(&vt, "C-u text:nightly enter");
     vt_want(&vt, "cron remove: 1 schedule removed");
@@ -299,8 +299,8 @@ tells_of_trouble(void **state)
     add_daily("nightly", "report");
     pg_run(con_db(), "select cron_push(s, now() - interval '1 h') from schedule s");
     pg_run(con_db(), "select from pause(gen_random_uuid(), 'report', 'month close')");
-    to_schedules(&vt, 24, 100, NULL, "held");
-    vt_want(&vt, "nightly: its queue report is paused by postgres, so its jobs wait");
+    to_schedules(&vt, 24, 100, NULL, "queue paused");
+    vt_want(&vt, "nightly: its queue report is paused by postgres");
     pg_run(con_db(), "update schedule set tz = 'Gone/Away', next_run = now()");
     pg_run(con_db(), "select cron_due(now())");
     vt_want(&vt, "could not push: stands still");

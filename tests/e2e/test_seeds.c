@@ -119,12 +119,12 @@ piechut_jobs(void **state)
     value("1", "select count(*) from queues.work_queue where id = '%s'", seed_id(d));
     has(run(1, "requeue --id %s --yes", seed_id(d)),
         "only jobs that have failed, wait for their time or are orphans");
-    /* one of a node's jobs */
+    /* gives back one of the node's jobs */
     const char *f = seed_claim(w, q, "n4");
     has(run(0, "release --id %s --yes --json", seed_id(f)), "\"changed\": 1");
     value("0", "select count(*) from queues.work_queue where lock_key = 'n4'");
     has(run(1, "release --id %s --yes", seed_id(f)), "only jobs that a node holds");
-    /* no node holds it: it may go */
+    /* no node holds this job: it may be deleted */
     has(run(0, "delete --id %s --yes", seed_id(d)), "1 job deleted");
     value("0", "select count(*) from queues.queue where id = '%s'", seed_id(d));
     const char *e = seed_claim(w, q, "n3");
@@ -273,7 +273,7 @@ pkgsite(void **state)
     const char *first = seed_claim(w, q, "");
     assert_string_equal(seed_id(first), "3");
     has(run(1, "priority 6 --id 3 --yes"), "only jobs of another priority that wait");
-    /* what its first worker deletes when it ends is not the new start */
+    /* the late end of the first worker does not delete the row of the new start */
     has(run(0, "release --id 3 --yes"), "1 job ready");
     const char *again = seed_claim(w, q, "");
     assert_string_equal(seed_id(again), "3");
@@ -371,6 +371,7 @@ piechut_console(void **state)
     assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(b));
     vt_want(&vt, "n3 leases (2)");
     vt_keys(&vt, "2 / text:state:blocked enter");
+    vt_want(&vt, "filter state:blocked");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
     vt_want(&vt, "1 job → ready");
@@ -402,7 +403,7 @@ blabosoft_console(void **state)
     vt_want(&vt, "it went wrong after N s");
     vt_keys(&vt, "r");
     vt_want(&vt, "2 jobs");
-    vt_want(&vt, "The text of the error goes");
+    vt_want(&vt, "The text of the error is removed");
     vt_keys(&vt, "text:2 enter");
     vt_want(&vt, "requeue: 2 jobs ready");
     value(
@@ -429,6 +430,7 @@ teti_console(void **state)
     pg_run(c, "update tasks set updated_at = now() - interval '2 h' where id = 1");
     console(&vt);
     vt_keys(&vt, "2 / text:state:running enter");
+    vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "D"); /* not while it runs */
     vt_want(&vt, "the job is running");
@@ -444,7 +446,7 @@ teti_console(void **state)
     PQfinish(c);
 }
 
-/* Of three messages one is spent, one held, one waits. */
+/* One of three messages has no attempts left, one is held, one waits. */
 static void
 postqueue_console(void **state)
 {
@@ -482,8 +484,8 @@ postqueue_console(void **state)
     PQfinish(c);
 }
 
-/* A task gets more time and is given back; its worker comes back too late for it; one that nobody
- * has begun is deleted. */
+/* A task gets more time and is given back; then the late answer of its worker changes nothing. A
+ * task that no worker has begun is deleted. */
 static void
 pkgsite_console(void **state)
 {
@@ -514,7 +516,7 @@ pkgsite_console(void **state)
     engine_counts(&vt, "queue_tasks", "2 0 0 0 0");
     quit(&vt);
     assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
-    seed_done(w, q, claim); /* of the first start: it is not the new one */
+    seed_done(w, q, claim); /* from the first start: it does not end the new one */
     value("1 3", "select string_agg(id::text, ' ' order by id) from queue_tasks");
     PQfinish(w);
     PQfinish(c);

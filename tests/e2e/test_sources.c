@@ -60,7 +60,7 @@ start(struct vt *vt)
     vt_want(vt, "3 queue systems here: S lists them");
 }
 
-/* The palette: by its name a source is gone to. */
+/* Goes to a source by its name in the palette. */
 static void
 palette(struct vt *vt, const char *text)
 {
@@ -100,7 +100,7 @@ found_and_listed(void **state)
     vt_want(&vt, ":river");
     vt_want(&vt, "native 2");
     vt_want(&vt, "river 7");
-    vt_gone(&vt, "not looked at"); /* the menu makes them look */
+    vt_gone(&vt, "not looked at"); /* the menu connects the sources */
     vt_gone(&vt, "connecting");
     vt_keys(&vt, "j enter");
     vt_want_row(&vt, 0, ":river 2/3");
@@ -125,7 +125,7 @@ screens_of_its_own(void **state)
     filter(&vt, "state:failed boom");
     vt_want(&vt, "filter state:failed boom");
     go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
-    vt_want(&vt, "in the order of their system");
+    vt_want(&vt, "in the order that ");
     vt_want(&vt, "1 of 10");
     vt_keys(&vt, "j j j");
     vt_want(&vt, "4 of 10");
@@ -167,7 +167,7 @@ overview(void **state)
     con_quit(&vt);
 }
 
-/* What is done, is done where the screen says, and nowhere else: all three have a job 10 or so. */
+/* An act changes the source on the screen, and no other: all three have jobs with the same ids. */
 static void
 acts_on_its_own(void **state)
 {
@@ -224,14 +224,14 @@ what_it_lacks(void **state)
     vt_keys(&vt, "5");
     vt_want(&vt, "keeps no schedules in the database; its code may");
     vt_keys(&vt, "4");
-    vt_want(&vt, "does not tell who works on its jobs");
+    vt_want(&vt, "does not record which worker runs a job");
     vt_keys(&vt, "6");
     vt_want(&vt, "keeps no audit: what you did is in Messages (8)");
     go_to(&vt, "river");
     vt_keys(&vt, "2 g a");
     vt_want(&vt, "── look ──");
     vt_want(&vt, "unofficial: ");
-    vt_keys(&vt, "G"); /* what has no way back stands last */
+    vt_keys(&vt, "G"); /* acts that can't be undone come last */
     vt_want(&vt, "▲ Give back running jobs whose worker is gone");
     vt_keys(&vt, "esc");
     con_quit(&vt);
@@ -249,7 +249,8 @@ side_by_side(struct vt *vt, const char *option)
     vt_want(vt, "tasks");
 }
 
-/* A database that refuses us keeps its rows with their age; the other one goes on. */
+/* If a database refuses the connection, its rows stay, with their age; the other database goes
+ * on. */
 static void
 one_dies(void **state)
 {
@@ -291,6 +292,7 @@ both_can_be_acted_on(void **state)
     vt_keys(&vt, "enter");
     vt_want_row(&vt, 0, "books 2/2");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     filter(&vt, "id:6");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
@@ -304,6 +306,7 @@ both_can_be_acted_on(void **state)
     palette(&vt, "source books");
     vt_want_row(&vt, 0, "READ-ONLY");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     filter(&vt, "id:6");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
@@ -364,11 +367,12 @@ twins_side_by_side(void **state)
     vt_keys(&vt, "enter");
     vt_want_row(&vt, 0, "twins:river.west 2/2");
     vt_keys(&vt, "2");
+    vt_want_row(&vt, 1, "[2 Jobs");
     filter(&vt, "id:1");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "c");
     vt_want(&vt, "JobCancel");
-    vt_want(&vt, "twins"); /* where */
+    vt_want(&vt, "twins"); /* the question names the database */
     vt_keys(&vt, "y");
     vt_want(&vt, "cancel of");
     assert_string_equal(pg_value(conn, "select state from west.river_job where id = 1"),

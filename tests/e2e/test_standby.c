@@ -31,13 +31,13 @@ lag_ms(struct vt *vt)
     int row, col;
     char *unit;
 
-    vt_want(vt, "repl lag ");
-    assert_true(vt_find(vt, "repl lag ", &row, &col));
-    double n = strtod(strstr(vt_row(vt, row), "repl lag ") + 9, &unit);
+    vt_want(vt, "  lag ");
+    assert_true(vt_find(vt, "  lag ", &row, &col));
+    double n = strtod(strstr(vt_row(vt, row), "  lag ") + 6, &unit);
     return n * (!strncmp(unit, "ms", 2) ? 1 : *unit == 's' ? 1000 : 60000);
 }
 
-/* The program's deadline ends this where it never comes. */
+/* If the lag never appears, the time limit of the test program ends the wait. */
 static void
 the_primary_tells_how_far_it_is_behind(void **state)
 {
@@ -46,9 +46,9 @@ the_primary_tells_how_far_it_is_behind(void **state)
     (void)state;
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "7");
-    vt_want(&vt, "repl lag");
+    vt_want(&vt, "  lag ");
     pg_run(standby, "select pg_wal_replay_pause()");
-    pg_wait(standby, "select pg_get_wal_replay_pause_state()", "paused", 5000);
+    pg_wait(standby, "select pg_is_wal_replay_paused()", "t", 5000);
     con_ready("mail.send", 200);
     while (lag_ms(&vt) < 2000)
         vt_settle(&vt, 100);
@@ -67,7 +67,7 @@ a_standby_is_looked_at(void **state)
     on_standby(&vt);
     vt_want(&vt, "sms.send");
     con_ready("report.daily", 7);
-    vt_want(&vt, "report.daily"); /* it comes over, and stays live */
+    vt_want(&vt, "report.daily"); /* the row reaches the standby, and the console stays live */
     vt_keys(&vt, "3");
     vt_want(&vt, "boom");
     vt_keys(&vt, "r");
@@ -105,8 +105,8 @@ a_promotion_is_noticed(void **state)
     con_quit(&vt);
 }
 
-/* Another one put in its place while a box is open and nothing is under way: the same address, the
- * same names, another queue. What was asked of the old one is closed, and said. */
+/* Another database takes the place of the first one while a box is open and no call is under way:
+ * same address, same names, another queue. The console closes the box, and says why. */
 static void
 another_database_is_noticed(void **state)
 {
@@ -147,7 +147,8 @@ serve(const char *path, const char *dbname)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Only the watcher's connection breaks and is led elsewhere; the actor's lives on where it was. */
+/* Only the watcher's connection breaks, and reconnects to another server. The actor's connection to
+ * the old server is still open. */
 static void
 no_act_goes_to_the_old_database(void **state)
 {
@@ -208,6 +209,7 @@ set_up(void **state)
     con_ready("sms.send", 2);
     con_failed("mail.send", 3, "boom");
     pg_standby_start();
+    con_reconnect();
     standby = pg_connect(pg_standby_dsn("app1"));
     return 0;
 }

@@ -64,6 +64,16 @@ payloads(void)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* Two errors on a node that lives, and one of another. */
+static void
+failing_node(void)
+{
+    con_failed("fax", 3, "no paper");
+    pg_run(con_db(),
+           "update attempt set node = 'other' where job = (select min(id::text)::uuid from queue)");
+    con_node("tester", true);
+}
+
 /* clang-format off */
 static const struct task tasks[] = {
     {"what is wrong at all", 0, 24, 80, trouble,
@@ -75,8 +85,8 @@ static const struct task tasks[] = {
      "select count(*) from work_queue where lock_key = 'gone'", "0"},
     {"why does this queue stand", 1, 24, 100, at_its_limit,
      {{"enter", "limit: all of 2 in use"}}, NULL, NULL},
-    {"raise its limit", 6, 24, 80, at_its_limit,
-     {{"enter", "queues › image"}, {"l", "Limits of queue: image"}, {"C-u text:7 enter", "max_running 7, was 2"},
+    {"raise its limit", 5, 24, 80, at_its_limit,
+     {{"enter", "queues › image"}, {"l", "Limits of queue: image"}, {"text:7 enter", "max_running 7, was 2"},
       {"y", "queue: 1 queue set"}},
      "select max_running from queue_config where queue = 'image'", "7"},
     {"the oldest ready job of a queue", 2, 24, 80, at_its_limit,
@@ -85,6 +95,12 @@ static const struct task tasks[] = {
      {{"enter", "running, longest on top"}, {"", "node-a"}}, NULL, NULL},
     {"failures of this queue", 2, 24, 80, failures,
      {{"enter", "queues › "}, {"3", " › failed"}, {"", "filter queue:"}, {"", "1 error"}}, NULL, NULL},
+    {"on which nodes does this error happen", 1, 45, 140, failures,
+     {{"3", "who and what"}, {"", "tester"}}, NULL, NULL},
+    {"follow what happens now", 1, 24, 80, failures,
+     {{"F", "is followed on all screens"}}, NULL, NULL},
+    {"failed jobs of a node", 3, 24, 80, failing_node,
+     {{"4", "tester"}, {"enter", "nodes › tester"}, {"3", "filter state:failed node:tester"}, {"", "1 of 2"}}, NULL, NULL},
     {"pause a queue", 4, 24, 80, payloads,
      {{"p", "Pause queue: mail"}, {"text:why enter", "y yes"}, {"y", "pause: "}},
      "select pause_reason from queue_config where queue = 'mail'", "why"},
@@ -160,6 +176,32 @@ ends_what_holds_vacuum_back(void **state)
     PQfinish(etl);
 }
 
+/* Ten first; all are done, so y is enough for the rest: 3 r Enter y are four keys. */
+static void
+requeues_a_group_with_care(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 105, "no paper");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "no paper");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "first 10, then ask");
+    vt_keys(&vt, "enter");
+    for (int i = 0; i < 600 && pg_int(con_db(), "select count(*) from history") < 10; i++) {
+        pg_run(con_db(), "select complete('w', lease, version, seq) "
+                         "from claim('w', 10, queues => '{fax}')");
+        vt_came(&vt, "what never comes", 100);
+    }
+    vt_want(&vt, "The other 95?");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 95 jobs");
+    assert_int_equal(con_count("state = 'failed'"), 0);
+    con_quit(&vt);
+}
+
 static void
 is_one_test(struct CMUnitTest *to, const struct task *t)
 {
@@ -170,11 +212,13 @@ is_one_test(struct CMUnitTest *to, const struct task *t)
 int
 main(void)
 {
-    struct CMUnitTest tests[TASKS + 1];
+    struct CMUnitTest tests[TASKS + 2];
 
     for (int i = 0; i < TASKS; i++)
         is_one_test(&tests[i], &tasks[i]);
     tests[TASKS] =
         (struct CMUnitTest)cmocka_unit_test_setup(ends_what_holds_vacuum_back, con_empty);
+    tests[TASKS + 1] =
+        (struct CMUnitTest)cmocka_unit_test_setup(requeues_a_group_with_care, con_empty);
     return cmocka_run_group_tests(tests, con_setup, con_teardown);
 }

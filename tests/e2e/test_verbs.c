@@ -15,6 +15,8 @@
 
 static char dsn[500];
 
+static char *run(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Runs `queuetop VERB... DSN`; gives standard output, which the caller frees. */
 static char *
 run(int code, const char *fmt, ...)
@@ -137,7 +139,8 @@ test_lists(void **state)
     has(out, ",n1,");
     free(out);
     out = run(0, "nodes --json");
-    check_fields(out, "source node state host pid heartbeat_s leases running expired queues");
+    check_fields(
+        out, "source node state host pid heartbeat_s session_alive leases running expired queues");
     has(out, "\"node\": \"n1\", \"state\": \"up\", \"host\": \"host\", \"pid\": 7");
     has(out, "\"queues\": [\"mail\", \"bad\"]");
     free(out);
@@ -154,8 +157,8 @@ test_lists(void **state)
     PQfinish(conn);
 }
 
-/* What others wrote is text wherever it ends, also in a pipe: ESC, C1 and the signs that turn the
- * direction of writing never come out as themselves. */
+/* The text of strangers is printed as plain text, also into a pipe, but not in CSV: ESC, C1 and the
+ * signs that change the direction of writing are never printed raw. */
 static void
 test_pipes(void **state)
 {
@@ -187,7 +190,7 @@ test_pipes(void **state)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         char args[100];
         snprintf(args, sizeof args, "%s%s", verbs[i].words, verbs[i].takes_id ? id : "");
-        char *out = run(0, args);
+        char *out = run(0, "%s", args);
         for (size_t k = 0; k < sizeof raw / sizeof *raw; k++)
             if (strstr(out, raw[k]))
                 fail_msg("%s: %s", args, out);
@@ -195,8 +198,12 @@ test_pipes(void **state)
             has(out, "\"payload\": {\"a\": \"\\u009b[31m\\u202e\"}");
         free(out);
     }
-    char *out = run(0, "pause --yes b\xc2\x9b\xe2\x80\xae"
-                       "d");
+    char *out = run(0, "queues --csv -C queue"); /* CSV needs all bytes */
+    has(out, "\nb\xc2\x9b\xe2\x80\xae"
+             "d\n");
+    free(out);
+    out = run(0, "pause --yes b\xc2\x9b\xe2\x80\xae"
+                 "d");
     assert_null(strstr(out, raw[1]));
     assert_null(strstr(out, raw[2]));
     free(out);
@@ -265,8 +272,8 @@ cost_of_queues(PGconn *conn, int n)
     return cost;
 }
 
-/* Hundreds of thousands of queues are listed in the order of their number: eight times as many
- * must not take 64 times as long, as when each is looked for among all. */
+/* The time to list very many queues must be proportional to their number: eight times as many must
+ * not take 64 times as long, as a search among all queues for each queue would. */
 static void
 test_many_queues(void **state)
 {
@@ -315,7 +322,7 @@ test_many_jobs(void **state)
     PQfinish(conn);
 }
 
-/* What jobs say reaches other programs as it is (CSV, JSON); a table is for people. */
+/* CSV and JSON hold the text of jobs unchanged, for other programs; a table is for people. */
 static void
 test_exact_bytes(void **state)
 {
@@ -406,7 +413,7 @@ test_leases(void **state)
     expect(conn, "t",
            "select bool_and(lock_timeout > now() + interval '1 h 50 min') from work_queue "
            "where lock_key = 'n1'");
-    out = run(1, "release --node n1 --yes"); /* none has expired */
+    out = run(1, "release --node n1 --yes"); /* no lease has expired */
     has(out, "its lease has not expired");
     free(out);
     out = run(3, "release --node n1 --all --yes");
@@ -519,7 +526,8 @@ test_purge_and_pause(void **state)
     PQfinish(conn);
 }
 
-/* Settings: shown, set, taken back; what is not allowed is said, and a slip of the name too. */
+/* Settings are shown, set and reset. A value that is not allowed is reported, and so is a mistyped
+ * name. */
 static void
 test_queue_settings(void **state)
 {
@@ -552,7 +560,7 @@ test_queue_settings(void **state)
     free(run(0, "queue q --resume --rate default --limit none --backoff default --yes"));
     expect(conn, "t t 01:00:00",
            "select concat_ws(' ', rate is null, paused_at is null, backoff_max) from queue_config");
-    free(run(1, "queue q --resume --yes")); /* it is so already */
+    free(run(1, "queue q --resume --yes")); /* the queue is not paused */
     free(run(2, "queue q --pause --resume --yes"));
     free(run(2, "queue q --rate 0 --yes"));
     free(run(2, "queue q --chunk 1000 --yes"));
@@ -694,7 +702,8 @@ test_hostile_words(void **state)
     PQfinish(conn);
 }
 
-/* Runs it as it stands, without a database of ours; its messages must hold the part. */
+/* Runs the words unchanged, without a database of the test; standard error must contain the
+ * part. */
 static void
 ends(int code, const char *part, const char *words)
 {
@@ -719,6 +728,8 @@ codes_of_what_is_not_there(void **state)
     ends(4, "/nonexistent", "queues 'host=/nonexistent dbname=x'");
     ends(5, "nothing to uninstall in other", words);
     ends(2, "did you mean requeue?", "reqeue --id x");
+    ends(2, "unknown option --max-running, did you mean --limit?", "queue mail --max-running 3");
+    ends(2, "unknown option --max_per_key, did you mean --per-key?", "queue mail --max_per_key=3");
     ends(2, "no connection string", "hots=db1");
     ends(2, "push -- help", "push help");
     ends(2, "given by --payload", "push mail '{}'");
