@@ -13,12 +13,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/proc.h"
 #include "tests/server.h"
 #include "tests/term.h"
 
 static struct {
     const char *act, *dsn;
-    char of[40], over[40]; /* as the box of progress says the total; as the end is told */
+    char of[40], over[40]; /* the total, as the progress box and the final message print it */
 } bulk;
 
 static double
@@ -37,7 +38,7 @@ give_up(struct vt *vt, const char *text)
     fail_msg("did not come: %s", text);
 }
 
-/* Milliseconds until the text is on the screen; as long as it takes. */
+/* Returns the milliseconds until the text is on the screen; gives up after most_s seconds. */
 static double
 until(struct vt *vt, const char *text, int most_s)
 {
@@ -88,23 +89,7 @@ until_progress(struct vt *vt)
     return now_ms() - start;
 }
 
-static long
-memory(pid_t pid, const char *key)
-{
-    char path[64], line[256];
-    long value = -1;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "re");
-    assert_non_null(f);
-    while (fgets(line, sizeof line, f))
-        if (!strncmp(line, key, strlen(key)))
-            value = strtol(line + strlen(key), NULL, 10);
-    fclose(f);
-    return value;
-}
-
-/* From the screen of the act to its question; the number that it wants typed. */
+/* Opens the question of the act from its screen; returns the number that must be typed. */
 static double
 ask(struct vt *vt, char *number, size_t size)
 {
@@ -172,7 +157,7 @@ at_the_keyboard(void **state)
     (void)state;
     vt_spawn(&vt, 24, 80, argv, NULL);
     until(&vt, "live", 60);
-    printf("RSS before, MiB\t%.1f\n", (double)memory(vt.pid, "VmRSS:") / 1024);
+    printf("RSS before, MiB\t%.1f\n", (double)proc_number(vt.pid, "VmRSS:") / 1024);
     printf("preview, s\t%.2f\n", ask(&vt, number, sizeof number) / 1e3);
     printf("rows\t%s\n", number);
     type_number(&vt, number);
@@ -194,7 +179,7 @@ at_the_keyboard(void **state)
     type_number(&vt, number);
     double took = until(&vt, bulk.over, 3600);
     printf("rows a second\t%.0f\n", strtod(number, NULL) / took * 1e3);
-    printf("RSS most, MiB\t%.1f\n", (double)memory(vt.pid, "VmHWM:") / 1024);
+    printf("RSS most, MiB\t%.1f\n", (double)proc_number(vt.pid, "VmHWM:") / 1024);
     vt_keys(&vt, "esc q");
     vt_exit_status(&vt);
     vt_done(&vt);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/proc.h"
 #include "tests/server.h"
 #include "tests/term.h"
 
@@ -43,7 +44,7 @@ percentile(double *v, int n, double p)
     return v[(int)((n - 1) * p)];
 }
 
-/* Reads what comes for ms milliseconds; nothing is judged, so time may pass here. */
+/* Reads output for ms milliseconds. The time is not measured. */
 static void
 listen_for(struct vt *vt, double ms)
 {
@@ -108,25 +109,6 @@ keys(struct vt *vt, const char *what)
     printf("%-34s p50 %7.2f ms  p99 %7.2f ms  max %7.2f ms  (%d keys)\n", what, p50, p99,
            took[KEYS - 1], KEYS);
     free(took);
-}
-
-static long
-proc_number(pid_t pid, const char *key)
-{
-    char path[64], line[256];
-    long value = -1;
-
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "r");
-
-    assert_non_null(f);
-    while (fgets(line, sizeof line, f)) {
-        if (strncmp(line, key, strlen(key)) == 0) {
-            value = strtol(line + strlen(key), NULL, 10);
-        }
-    }
-    fclose(f);
-    return value;
 }
 
 /* User and system time of all threads, in milliseconds, from the scheduler's own account. */

@@ -1,8 +1,9 @@
 /*
  * The worker of the library with a function that does nothing: bench_worker CONNINFO SCHEMA SLOTS
- * [drain]. A payload {"t": SECONDS} (since 1970, as the pusher's server saw it) prints the
- * milliseconds from then to the first call, one line a job. A payload {"fail": N} makes the first N
- * tries fail. The end says jobs/s and CPU on standard error.
+ * [drain | LEDGER]. LEDGER gets a line a call: id, try, kind. A payload {"t": SECONDS} (since 1970,
+ * as the pusher's server saw it) prints the milliseconds from then to the first call, one line a
+ * job. A payload {"fail": N} makes the first N tries fail. The end says jobs/s and CPU on standard
+ * error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ seconds(clockid_t clock)
 }
 
 static double first, last;
+static FILE *ledger;
 
 /* The number behind this name in the payload; 0 = there is none */
 static double
@@ -39,6 +41,10 @@ no_op(void *ctx, const struct queuetop_task *task)
     double t = number(task, "\"t\"");
 
     (void)ctx;
+    if (ledger) {
+        fprintf(ledger, "%s %d %s\n", task->id, task->try_number, task->kind);
+        fflush(ledger); /* write each line at once: the bench kills this program */
+    }
     last = seconds(CLOCK_MONOTONIC);
     if (first == 0)
         first = last;
@@ -58,13 +64,18 @@ main(int argc, char **argv)
     struct queuetop_error e = {0};
 
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_worker CONNINFO SCHEMA SLOTS [drain]\n");
+        fprintf(stderr, "usage: bench_worker CONNINFO SCHEMA SLOTS [drain | LEDGER]\n");
         return argc == 1 ? 0 : 2;
+    }
+    bool drain = argc > 4 && !strcmp(argv[4], "drain");
+    if (argc > 4 && !drain && !(ledger = fopen(argv[4], "a"))) {
+        perror(argv[4]);
+        return 1;
     }
     struct queuetop_options o = {.conninfo = argv[1],
                                  .schema = argv[2],
                                  .jobs = (int)strtol(argv[3], NULL, 10),
-                                 .drain = argc > 4 && !strcmp(argv[4], "drain"),
+                                 .drain = drain,
                                  .signals = true,
                                  .fn = no_op};
     struct queuetop_worker *w = queuetop_worker_new(&o, &e);

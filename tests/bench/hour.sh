@@ -14,33 +14,49 @@ hour_secs=${HOUR:-3600} hour_rate=${RATE:-2000} hour_every=${EVERY:-10} hour_hel
 hour_columns="seconds done_s backlog p50_ms p99_ms pages_job dead_queue dead_leases dead_books heap_mb index_mb history_mb scheduler_pct server_pct overview_ms load"
 
 part_hour() {
-    local out=${OUT:-$RAW.hour} tenth=$((hour_secs / hour_every / 10)) k
-    [ "$tenth" -ge 1 ] || { say "hour: SECONDS=$hour_secs is too short: $((hour_every * 10)) at least"; exit 2; }
     [[ $hour_held =~ ^(nothing|snapshot|pg_dump)$ ]] || { say "hour: HELD=$hour_held: nothing, snapshot or pg_dump"; exit 2; }
+    hour_run hour "held: $hour_held"
+}
+hour_ready() { :; }
+hour_step() { # its number, rows a tenth
+    [ "$1" != $(($2 + 1)) ] || hour_hold $((hour_secs - $2 * hour_every))
+}
+hour_more() { :; }
+hour_end() { :; }
+
+# A part is these functions, PART_ready before the load begins, PART_step before each row, PART_more for the cells of its
+# own columns, PART_end after the last row.
+hour_run() { # part, what is special
+    local tenth=$((hour_secs / hour_every / 10)) k
+    part=$1 out=${OUT:-$RAW.$1} special=$2
+    [ "$tenth" -ge 1 ] || { say "$part: SECONDS=$hour_secs is too short: $((hour_every * 10)) at least"; exit 2; }
     [ -x "$worker" ] || { say "$worker is missing: make bench"; exit 1; }
     mkdir -p "$out"
-    fact hour "$hour_secs s, $hour_rate jobs/s offered, held: $hour_held"
-    hour_queues
+    : >"$out/events.tsv"
+    fact "$part" "$hour_secs s, $hour_rate jobs/s offered, $special"
+    trap 'say "$part: a command of the bench failed in line $LINENO"' ERR
     hour_scripts
+    hour_queues
+    "${part}_ready"
     hour_start
-    trap 'say "hour: a command of the bench failed in line $LINENO"' ERR
     tr ' ' '\t' <<<"$hour_columns" >"$out/series.tsv"
     start=$(now)
     hour_begin
     for ((k = 1; k <= tenth * 10; k++)); do
-        [ $k != $((tenth + 1)) ] || hour_hold $((hour_secs - tenth * hour_every))
+        "${part}_step" "$k" "$tenth"
         hour_wait $((k * hour_every))
         hour_alive
         hour_row >>"$out/series.tsv"
     done
+    "${part}_end"
     hour_stop
     say "series: $out/series.tsv"
-    awk -v title="$(hour_title)" -f "$here/hour.awk" "$out/series.tsv" >"$out/series.svg"
+    awk -v title="$(hour_title)" -v events="$out/events.tsv" -f "$here/hour.awk" "$out/series.tsv" >"$out/series.svg"
     hour_compare "$out/series.tsv" "$tenth"
 }
 
 hour_title() {
-    echo "$hour_secs s at $hour_rate jobs/s offered, held: $hour_held; $(nproc) cores, $(date +%Y-%m-%d)"
+    echo "$hour_secs s at $hour_rate jobs/s offered, $special; $(nproc) cores, $(date +%Y-%m-%d)"
 }
 
 hour_queues() { # hour0 to hour19; what is not said is as for any queue
@@ -55,10 +71,10 @@ hour_queues() { # hour0 to hour19; what is not said is as for any queue
 # Each script is a kind of push; its weight is how often it is run, jobs how many it pushes. t is when the job may start.
 hour_scripts() {
     local q="'hour' || :q" t="extract(epoch from clock_timestamp())" weight jobs name text
-    hour_pushes=() hour_jobs=0 hour_weights=0
+    hour_pushes=() hour_each=() hour_jobs=0 hour_weights=0
     while IFS='|' read -r weight jobs name text; do
         printf '%s\n' '\set q random(0, 19)' "$text" >"$dir/hour.$name"
-        hour_pushes+=(-f "$dir/hour.$name@$weight")
+        hour_pushes+=(-f "$dir/hour.$name@$weight") hour_each+=("$jobs")
         hour_jobs=$((hour_jobs + weight * jobs)) hour_weights=$((hour_weights + weight))
     done <<PUSHES
 400|1|plain|insert into queues.queue (queue, kind, priority, payload) values ($q, 'email', 3 + :q % 4, json_build_object('t', $t));
@@ -80,12 +96,16 @@ hour_start() {
     start_scheduler
     hour_pids=("$scheduler_pid")
     for n in 1 2; do
-        "$worker" "$conninfo" queues 24 >"$dir/hour.waits.$n" 2>"$dir/hour.worker.$n" &
-        hour_pids+=($!)
+        hour_worker "$n"
     done
     "$bin/pgbench" -n -M prepared "${hour_pushes[@]}" -c 4 -j 1 -T $((hour_secs + 60)) \
         -R "$(awk -v r="$hour_rate" -v j="$hour_jobs" -v w="$hour_weights" 'BEGIN { printf "%.3f", r * w / j }')" ours >"$dir/hour.push" 2>&1 &
     hour_pids+=($!)
+}
+
+hour_worker() { # its number
+    "${clock[@]}" "$worker" "$conninfo" queues 24 ${hour_ledger:+"$dir/hour.did.$1"} >>"$dir/hour.waits.$1" 2>>"$dir/hour.worker.$1" &
+    hour_pids[$1]=$!
 }
 
 hour_hold() { # seconds
@@ -105,7 +125,7 @@ hour_alive() { # none of the programs has ended
     local p
     for p in "${hour_pids[@]}"; do
         kill -0 "$p" 2>/dev/null && continue
-        say "hour: process $p ended: $(tail -qn 1 "$dir/hour.push" "$dir"/hour.worker.* "$dir/schedule.log" 2>/dev/null | tail -4)"
+        say "$part: process $p ended: $(tail -qn 1 "$dir/hour.push" "$dir"/hour.worker.* "$dir/schedule.log" 2>/dev/null | tail -4)"
         hour_stop
         exit 1
     done
@@ -144,7 +164,7 @@ hour_spent() {
     local p server backends
     server=$(head -1 "$dir/data/postmaster.pid")
     backends=$(sql ours -c "select string_agg(pid::text, ' ') from pg_stat_activity where application_name in ('queuetop', 'queuetop books')")
-    for p in ${hour_pids[0]} $backends; do
+    for p in ${hour_pids[0]:-} $backends; do
         sed "s/^/s $p /" "/proc/$p/schedstat" 2>/dev/null || true
     done
     for p in $server $(pgrep -P "$server"); do
@@ -186,7 +206,9 @@ hour_row() {
         NR == FNR { was[$1, $2] = $3; next }
         ($1, $2) in was { n[$1] += $3 - was[$1, $2] }
         END { printf "%.1f\t%.1f\t", n["s"] / 1e7 / (b - a), n["p"] / 1e7 / (b - a) }' "$dir/hour.spent" "$dir/hour.spent.new"
-    printf '%s\t%s\n' "$ms" "$(cut -d' ' -f1 /proc/loadavg)"
+    printf '%s\t%s' "$ms" "$(cut -d' ' -f1 /proc/loadavg)"
+    "${part}_more"
+    printf '\n'
     mv "$dir/hour.spent.new" "$dir/hour.spent"
     hour_done=$n hour_pages=$pages hour_at=$at
 }
@@ -199,12 +221,12 @@ hour_compare() { # series, rows a tenth
         { for (i = 1; i <= NF; i++) if ($i !~ /^-?[0-9.]+$/) { print "row " NR - 1 " says \"" $i "\" in column " i; bad = 1; exit } done += $2 }
         END { if (!bad && NR - 1 != rows) print NR - 1 " rows instead of " rows; else if (!bad && done == 0) print "nothing was done" }' "$1" >"$dir/hour.nonsense"
     if [ -s "$dir/hour.nonsense" ]; then
-        say "hour: $(cat "$dir/hour.nonsense")"
+        say "$part: $(cat "$dir/hour.nonsense")"
         exit 1
     fi
     while read -r name second last; do
-        figure hour "$name" second "$second"
-        figure hour "$name" last "$last"
+        figure "$part" "$name" second "$second"
+        figure "$part" "$name" last "$last"
     done < <(awk -F'\t' -v t="$2" 'NR == 1 { split($0, name); next }
         NR - 1 > t && NR - 1 <= 2 * t { for (i = 2; i <= NF; i++) a[i] += $i }
         NR - 1 > 9 * t { for (i = 2; i <= NF; i++) b[i] += $i; n = NF }

@@ -24,7 +24,7 @@ counted() {
     local pid
     awk '$2 == "pgbench" && /disconnection:/ { print $1 }' "$dir/log.counted" | sed -n "$((2 * $1 - 1)),$((2 * $1))p" | while read -r pid; do
         awk '/^(summary|totals):/ { print $2; exit }' "$dir/callgrind.$pid"
-    done | awk '{ n += $1 } END { print n }'
+    done | awk '{ n += $1 } END { printf "%.0f\n", n }'
 }
 
 lay_leases() { # chunk
@@ -37,20 +37,53 @@ lay_leases() { # chunk
     settle ours
 }
 
-count_work() { # engine, batch, single
-    local e=$1 n=$2 s t spent
-    s=$(script "$e" "$n" "$3")
-    prepare "$e" $((n * 400 + 50000)) "$n"
-    [ "$(base "$e")" != ours ] || lay_leases "$n"
+count_script() { # engine, script, jobs a transaction, jobs a lease
+    local e=$1 t spent few=1
+    [ "$3" -ge 100 ] || few=3
+    prepare "$e" $(($3 * 400 + 50000)) "$4"
+    [ "$(base "$e")" != ours ] || lay_leases "$4"
     valgrind_server on || return 1
-    for t in 30 30 90; do # the first warms
-        "$bin/pgbench" -n -M prepared -f "$s" -c 1 -t "$t" -D l='{}' -D v='{}' -D s='{}' "$(base "$e")" >"$dir/pgbench.out" 2>&1 ||
+    for t in $((10 * few)) $((10 * few)) $((30 * few)); do # the first warms
+        "$bin/pgbench" -n -M prepared -f "$2" -c 1 -t "$t" -D l='{}' -D v='{}' -D s='{}' "$(base "$e")" >"$dir/pgbench.out" 2>&1 ||
             { say "$e: $(grep -m1 -i error "$dir/pgbench.out")"; return 1; }
     done
     valgrind_server off
     spent=$(($(counted 3) - $(counted 2)))
     [ "$spent" -gt 0 ] || { say "instructions: nothing was counted for $e"; return 1; }
-    per $spent $((60 * n))
+    per $spent $((20 * few * $3))
+}
+
+# Ours alone: what the rows above do not call.
+own_scripts() {
+    local n odd="where o % 2 = 1" even="where o % 2 = 0" half
+    for n in 1 10; do
+        { cat "$dir/ours.claim.$n"
+          echo "select count(*) from queues.fail(:client_id::text, :l::bigint[], :v::int[], :s::bigint[], array_fill('Error: no answer from 10.0.0.1'::text, array[$n]));"; } >"$dir/fail.$n"
+    done
+    echo "select count(*) from queues.push_many(null, array_fill('queue' || (10 + :client_id), array[100]), array_fill('email'::text, array[100]), payloads := array_fill('$payload'::text, array[100]), unique_keys := array(select random()::text from generate_series(1, 100)));" >"$dir/keys.100"
+    cp "$dir/ours.claim.100" "$dir/parts.100"
+    for half in "$odd" "$even"; do
+        echo "select count(*) from (select array_agg(l) as l, array_agg(v) as v, array_agg(s) as s from unnest(:l::bigint[], :v::int[], :s::bigint[]) with ordinality g (l, v, s, o) $half) g, queues.complete(:client_id::text, g.l, g.v, g.s);"
+    done >>"$dir/parts.100"
+    cat "$dir/ours.claim.100" "$dir/ours.done.100" >"$dir/leases.100"
+}
+
+count_own() {
+    local row file n chunk value
+    own_scripts
+    while IFS=, read -r row file n chunk; do
+        [[ $row =~ ${OWN:-.} ]] || continue
+        value=$(count_script ours "$dir/$file" "$n" "$chunk") || return 1
+        figure instructions "$row" ours "$value"
+    done <<'ROWS'
+push() 1,push.push.1,1,10
+push_many() of 100,push.push.100,100,10
+push_many() of 100 with unique keys,keys.100,100,10
+claim 1 and fail 1,fail.1,1,1
+claim 10 and fail 10,fail.10,10,10
+claim and complete 100 in leases of 10,leases.100,100,10
+the same in two halves of each lease,parts.100,100,10
+ROWS
 }
 
 part_instructions() {
@@ -66,9 +99,10 @@ part_instructions() {
         [ "$one" = 0 ] || row="claim $n, complete one by one"
         for e in plain ours both graphile; do
             if has "$e" && [ "$e.$one" != both.1 ]; then
-                value=$(count_work "$e" "$n" "$one") || exit 1
+                value=$(count_script "$e" "$(script "$e" "$n" "$one")" "$n" "$n") || exit 1
                 figure instructions "$row" "$e" "$value"
             fi
         done
     done
+    count_own || exit 1
 }

@@ -17,7 +17,7 @@ bin=$(pg_config --bindir 2>/dev/null || true)
 payload='{"user_id": 12345, "template": "welcome", "locale": "en"}'
 dir=$(mktemp -d "${TMPDIR:-/tmp}/qbench.XXXXXX")
 chmod 755 "$dir"
-as=()
+as=() clock=() # clock: what the server and our programs run under (long.sh)
 if [ "$(id -u)" = 0 ]; then
     as=(runuser -u postgres --)
     chown postgres "$dir"
@@ -55,10 +55,12 @@ max_wal_size = 16GB
 checkpoint_timeout = 30min
 jit = off
 CONF
-    "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start >/dev/null
+    run_server
     export PGHOST=$dir PGUSER=postgres PGOPTIONS='-c client_min_messages=warning'
     unset PGPORT PGDATABASE PGSERVICE PGPASSWORD
 }
+
+run_server() { "${as[@]}" "${clock[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start >/dev/null; }
 
 has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # whether queuetop's runs beside it
 
@@ -86,7 +88,7 @@ tps() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$dir/pgbench.out"; }
 scheduler_pid=
 start_scheduler() { # database (ours)
     [ -x "$QUEUETOP" ] || { say "$QUEUETOP is missing: make"; exit 1; }
-    "$QUEUETOP" schedule "host=$dir user=postgres dbname=${1:-ours}" >>"$dir/schedule.log" 2>&1 &
+    "${clock[@]}" "$QUEUETOP" schedule "host=$dir user=postgres dbname=${1:-ours}" >>"$dir/schedule.log" 2>&1 &
     scheduler_pid=$!
 }
 stop_scheduler() {

@@ -1,14 +1,14 @@
 #!/bin/bash
 # The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
 # absolute figures belong to the machine.
-#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, queues, designs, instructions, bulk, upgrade, console and foreign (ROWS=10000000)
-# Parts: push work level counters held counts fair urgent (of fair) latency queues programs designs instructions (by valgrind) bulk upgrade console foreign hour (SECONDS=3600: hour.sh). Environment: SECONDS_EACH (5) a run,
+#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, long, queues, designs, instructions, bulk, upgrade, console, screens and foreign (ROWS=10000000)
+# Parts: push work level counters held counts fair urgent (of fair) latency queues programs designs instructions (by valgrind) bulk upgrade console screens (WATCH=60 BUDGET=2) foreign hour (SECONDS=3600: hour.sh) long (SECONDS=7200: long.sh). Environment: SECONDS_EACH (5) a run,
 # ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, HELD_ROUNDS (3), RAW: the file that
-# raw figures are added to, SHAPES: of work only these rows ("jobs clients one-by-one", separated by commas). Prints
+# raw figures are added to, SHAPES: of work and instructions only these rows ("jobs clients one-by-one", separated by commas), OWN=REGEX: of instructions only these rows of ours alone. Prints
 # them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
-for f in lib engines push work designs instructions held counts fair latency queues bulk hour; do
+for f in lib engines push work designs instructions held counts fair latency queues bulk hour long; do
     # shellcheck source=/dev/null
     . "$here/$f.sh"
 done
@@ -16,7 +16,7 @@ trap finish EXIT
 trap 'exit 1' HUP INT TERM
 
 parts=${*:-push work level counters held counts fair latency programs}
-if [[ $parts =~ ^(bench_)?(console|foreign|upgrade)$ ]]; then
+if [[ $parts =~ ^(bench_)?(console|foreign|upgrade|screens)$ ]]; then
     # shellcheck disable=SC2154 # lib.sh sets cache
     SRCDIR=$src ENGINES=$cache exec "$BUILD/tests/bench/bench_${parts#bench_}"
 fi

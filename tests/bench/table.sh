@@ -69,7 +69,7 @@ BEGIN {
     title["instructions"] = "the same, instructions a job in the server process"; ratios["instructions"] = "ours/graphile both/graphile both/plain"
     title["designs"] = "claim + complete beside designs not taken, jobs/s"; ratios["designs"] = "ours/graphile both/graphile prototype/graphile deferred/graphile plain/graphile"
     title["designs: wal"] = "the same, bytes of WAL a job without page images"
-    title["level"] = "ours with so many waiting, jobs/s"; ratios["level"] = "1000000/10000"
+    title["level"] = "ours by the number of waiting jobs, jobs/s"; ratios["level"] = "1000000/10000"
     title["counters"] = "ours with and without counters, jobs/s"; ratios["counters"] = "counted/uncounted"
     title["held: nothing"] = "nothing, to compare"
     title["held: snapshot"] = "a repeatable-read snapshot"
@@ -90,9 +90,11 @@ BEGIN {
     note["held"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
+    title["long"] = "a mixed load with all that happens in a day, means"; ratios["long"] = "last/second"
+    note["long"] = "Beside it the books at the end (tests/bench/long.sh)."
     note["hour"] = "Nothing should grow from the second tenth to the last but history, until its retention (tests/bench/hour.sh)."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour"
+    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour long"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }
