@@ -17,6 +17,14 @@ ${CC:-cc} -O1 -shared -fPIC -o "$tmp/clock.so" tests/screens/clock.c
 echo 1795237000000000 >"$tmp/clock"
 chmod 666 "$tmp/clock"
 
+# Autovacuum is on, as on any server, but comes to no table: the pictures say nothing of it.
+cat >"$tmp/autovacuum" <<'END'
+#!/bin/bash
+psql -qX -c "alter system set autovacuum_naptime = '2147483s'" -c 'alter system set autovacuum = on' \
+    -c 'select pg_reload_conf()' >/dev/null
+END
+chmod 755 "$tmp/autovacuum"
+
 # A transaction that holds one row: the action that comes to it waits, and its progress stands still.
 cat >"$tmp/hold" <<'END'
 export PGUSER=postgres
@@ -33,6 +41,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
     server:shop "run:'$QUEUETOP' install >/dev/null" \
     "run:psql -qX -v clock='$tmp/clock' -f tests/screens/fixture.sql" \
+    'run:psql -qX -f tests/screens/fixture_week.sql' "run:$tmp/autovacuum" \
     env:PGUSER=bob want:report.daily \
     'run:psql -qX -U postgres -f tests/screens/fixture_live.sql' \
     'key:+ +' 'want:live 1s' key:g settle:1500 "shot:$out/80_queues.svg" \
@@ -43,11 +52,12 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     resize:24x80 settle:300 "shot:$out/80_jobs.svg" \
     'key:k enter' want:ATTEMPTS settle:300 "shot:$out/80_detail.svg" \
     key:4 want:HOST 'key:g' settle:300 "shot:$out/80_nodes.svg" \
-    key:5 want:report.daily key:G want:held settle:300 "shot:$out/80_schedules.svg" \
+    key:5 want:report.daily key:G 'want:queue paused' settle:300 "shot:$out/80_schedules.svg" \
     key:3 want:errors settle:300 "shot:$out/80_failed.svg" \
-    "run:bash '$tmp/hold'" key:r 'want:first 10' settle:300 "shot:$out/80_canary.svg" key:tab want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
-    type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" key:esc \
-    'key:?' want:Everywhere settle:300 "shot:$out/80_help.svg" \
+    'key:?' 'want:On this screen' settle:300 "shot:$out/80_help.svg" key:esc 'gone:On this screen' \
+    "run:bash '$tmp/hold'" key:r 'want:first 10' settle:300 "shot:$out/80_canary.svg" \
+    key:tab want:Type type:400 settle:300 "shot:$out/80_confirm.svg" \
+    type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" \
     -- "$QUEUETOP" --interval 250ms
 
 # A server with trouble: what it tells of itself is made up, so it is one of its own.
