@@ -122,10 +122,35 @@ screens_and_boxes(void **state)
     con_quit(&vt);
 }
 
+static int
+by_size(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The bytes of the next frame; 0 = the recording has no further one. */
+static size_t
+next_frame(struct vt *vt)
+{
+    size_t before = vt->raw_len;
+
+    vt_keys(vt, ".");
+    for (int i = 0; i < 50 && vt->raw_len == before; i++)
+        assert_false(vt_came(vt, "what never comes", 100));
+    vt_settle(vt, 200);
+    return vt->raw_len - before;
+}
+
+/* A console that a busy machine kept from its turn records that its data is old, and draws all rows
+ * in grey or back. So the frame in the middle counts, in the order of their sizes. */
 static void
 a_recording_that_plays(void **state)
 {
     const char *argv[] = {getenv("QUEUETOP"), "--replay", NULL, NULL};
+    enum { FRAMES = 7, FEWEST = 3 };
+    size_t bytes[FRAMES], n = 0;
     char path[300];
     struct vt vt;
 
@@ -134,7 +159,7 @@ a_recording_that_plays(void **state)
     a_world();
     con_spawn(&vt, 24, 80, (const char *const[]){"--record", path, NULL}, NULL);
     vt_want(&vt, "queue10");
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < FRAMES + 1; i++) {
         all_moves();
         assert_false(vt_came(&vt, "what never comes", 1000));
     }
@@ -142,19 +167,18 @@ a_recording_that_plays(void **state)
     argv[2] = path;
     vt_spawn(&vt, 24, 80, argv, NULL);
     vt_want(&vt, "queue10");
+    if (vt_find(&vt, "REPLAY ▸", NULL, NULL))
+        vt_keys(&vt, "z");
+    vt_want(&vt, "REPLAY ‖");
     vt_keys(&vt, "{");
     vt_settle(&vt, 200);
-    size_t before;
-    if (vt_find(&vt, "REPLAY ‖", NULL, NULL))
-        vt_keys(&vt, "z");
-    vt_gone(&vt, "REPLAY ‖");
-    assert_false(vt_came(&vt, "what never comes", 1200));
-    before = vt.raw_len;
-    int64_t since = clock_ms();
-    assert_false(vt_came(&vt, "what never comes", 5000));
-    size_t a_second = (vt.raw_len - before) * 1000 / (size_t)(clock_ms() - since);
-    print_message("%-10s %4zu a second\n", "replay", a_second);
-    assert_in_range(a_second, 50, SECOND);
+    while (n < FRAMES && (bytes[n] = next_frame(&vt)) > 0)
+        n++;
+    assert_true(n >= FEWEST);
+    qsort(bytes, n, sizeof *bytes, by_size);
+    print_message("%-10s %4zu a frame, from %zu to %zu\n", "replay", bytes[n / 2], bytes[0],
+                  bytes[n - 1]);
+    assert_in_range(bytes[n / 2], 50, SECOND);
     con_quit(&vt);
     unlink(path);
 }
