@@ -185,7 +185,15 @@ con_start(struct vt *vt, int rows, int cols, const char *option)
 void
 con_quit(struct vt *vt)
 {
+    int64_t deadline = clock_ms() + VT_WAIT_MS;
+
+    /* An action whose effect the test has seen may still have its last answer before it. */
     vt_keys(vt, "q");
+    while (clock_ms() < deadline && vt_came(vt, "an action is running", VT_WAIT_MS)) {
+        vt_keys(vt, "esc");
+        vt_gone(vt, "an action is running");
+        vt_keys(vt, "q");
+    }
     vt_ended_well(vt, 0);
     vt_done(vt);
 }
