@@ -1,19 +1,20 @@
 /*
- * Counters: transactions that append deltas commit or abort in any order, steps fold them, readers add what the
- * newest fold has not seen. README.md has the table; sql/core/20_counters.sql and 42_fold.sql explain the words.
+ * Counters. Transactions append deltas, and commit or abort in any order. Steps fold the deltas. Readers take the newest
+ * fold and add the deltas that it has not seen. README.md has the tables of properties and twins;
+ * sql/core/20_counters.sql and 42_fold.sql explain the words.
  *
- *   writer  any transaction with a row in delta (a push, an answer, an act): its number (xid) comes with its first
- *           write, its end comes later. Each delta counts one
- *   folder  the transaction that folds, one at a time, with a delta of its own (a step's, or a repair of check_counts()):
- *           fold_now(), in which one statement reads, sums and
- *           stores the snapshot that it read with; where the fold is kept (big) also fold_groups() and sweep().
- *           It may abort; try_fold() may fail alone
- *   reader  overview() with the view new_delta, and failure_groups(): one statement. What a snapshot sees does not
- *           change, so a reader that takes its time reads the same as one that is quick: it is one step here
+ *   writer  any transaction that writes a row of delta (a push, an answer, an act). It gets its number (xid) with its
+ *           first write and ends later. Each delta counts one
+ *   folder  the transaction that folds; there is one at a time. It writes a delta of its own, as a step or a repair of
+ *           check_counts() does. fold_now() is one statement: it reads the deltas, adds them up and stores the snapshot
+ *           with which it read. If the fold is to be kept (column big), fold_groups() and sweep() follow. The
+ *           transaction may abort; try_fold() may fail while the rest of the transaction goes on
+ *   reader  overview() with the view new_delta, and failure_groups(): one statement each. Here that is one step of the
+ *           model, because what a snapshot sees does not change while the statement runs
  *
- * A snapshot is what PostgreSQL stores of it: xmax = the highest number that has ended + 1, xip = numbers below that
- * were in progress. Deleted rows stay for snapshots that do not see the transaction that deleted them.
- * Abstracted: one queue, one priority, one group of errors; minutes, the sums of time; recount() after a restore.
+ * A snapshot holds what PostgreSQL stores: xmax = the highest number that has ended, + 1; xip = the numbers below xmax
+ * that were in progress. Deleted rows stay visible to snapshots that do not see the transaction that deleted them.
+ * Left out: more than one queue, priority and group of errors; minutes and sums of time; recount() after a restore.
  */
 #ifndef WRITERS
 #define WRITERS 3
@@ -27,21 +28,21 @@
 
 short running, committed = 1, inserted;
 byte next_xid = 1, latest; /* the highest that has ended */
-byte deleted_by[XIDS];     /* delta of this number; 0 = by nobody */
+byte deleted_by[XIDS];     /* who deleted the delta of this number; 0 = nobody */
 
 typedef fold_row { byte xid; byte xmax; short xip; byte sum; bool keep; byte groups };
-fold_row fold[FOLDS + 1]; /* row 0, of a snapshot that saw nothing, is there from the beginning; else xmax = 0: no such row */
+fold_row fold[FOLDS + 1]; /* row 0 exists from the beginning, its snapshot saw nothing; any other row exists if its xmax is not 0 */
 byte folds = 1, folding; /* the step's transaction */
 
-/* a row written by x is seen by the snapshot (xmax, xip); `own` is the reader's own transaction, 0 = none */
+/* the snapshot (xmax, xip) sees a row that x wrote; `own` is the reader's own transaction, 0 = none */
 #define SEES(x, xmax, xip, own) ((own) && (x) == (own) || (x) < (xmax) && !HAS(xip, x) && HAS(committed, x))
 #define READS(x, xmax, xip, own) (HAS(inserted, x) && SEES(x, xmax, xip, own) && \
     !(deleted_by[x] && SEES(deleted_by[x], xmax, xip, own)))
-/* what a fold has not seen: numbers that were not there yet, were in progress, or are its own */
-#ifdef TWIN_XIP /* transactions that were in progress are forgotten */
+/* what a fold has not seen: transactions that began later, that were in progress, and its own */
+#ifdef TWIN_XIP /* fault: it forgets the transactions that were in progress */
 #define UNSEEN(x, f) ((x) >= fold[f].xmax || (x) == fold[f].xid)
 #else
-#ifdef TWIN_OWN /* the fold does not say which number was its own: its delta is left out, and added by nobody */
+#ifdef TWIN_OWN /* fault: the fold does not store its own number, so its delta is never added */
 #define UNSEEN(x, f) ((x) >= fold[f].xmax || HAS(fold[f].xip & ~SET(fold[f].xid), x))
 #else
 #define UNSEEN(x, f) ((x) >= fold[f].xmax || HAS(fold[f].xip, x) || (x) == fold[f].xid)
@@ -57,7 +58,7 @@ inline take_snapshot()
     xi = running & (SET(xm) - 1)
 }
 
-/* the newest fold, and the newest kept one, that the snapshot sees */
+/* of the folds that the snapshot sees: the newest, and the newest that is kept */
 inline find_folds(own)
 {
     newest = 0;
@@ -87,7 +88,7 @@ inline end_of(x, ok)
     d_step { HAS(running, x) && x != folding -> end_of(x, true); printf("writer: transaction %d commits\n", x) } \
     :: d_step { HAS(running, x) && x != folding -> end_of(x, false); printf("writer: transaction %d aborts\n", x) }
 
-/* all of them: which one it is that ends makes no difference but by its number */
+/* all writers in one process: they differ only by their numbers */
 active proctype writers()
 {
     byte begun;
@@ -114,7 +115,7 @@ active proctype folder()
 
     do
     :: folds <= FOLDS ->
-       d_step { /* the step's own delta */
+       d_step { /* the folder writes its own delta */
            x = next_xid;
            folding = x;
            next_xid++;
@@ -140,14 +141,14 @@ active proctype folder()
                  printf("fold %d of transaction %d: fold %d and %d more = %d; xmax %d\n", made, x, newest, total, fold[made].sum, xm)
               :: else
               fi }
-#ifdef TWIN_SNAPSHOT /* the snapshot that is stored is of a statement of its own */
+#ifdef TWIN_SNAPSHOT /* fault: a second statement takes the snapshot that is stored */
           if
           :: d_step { fold[made].xmax -> take_snapshot(); fold[made].xmax = xm; fold[made].xip = xi }
           :: else
           fi;
 #endif
           if
-          :: d_step { fold[made].xmax -> /* it is to be kept: fold_groups() */
+          :: d_step { fold[made].xmax -> /* this fold is to be kept: fold_groups() */
                  fold[made].keep = true;
                  take_snapshot();
                  find_folds(x);
@@ -157,12 +158,12 @@ active proctype folder()
                                         SEES(i, fold[made].xmax, fold[made].xip, 0))
                  }
                  fold[made].groups = fold[kept].groups + groups }
-             d_step { /* sweep(): what the kept fold before saw; what the one before that saw went with the last sweep */
+             d_step { /* sweep(): deletes what the previous kept fold saw; the last sweep deleted what the one before that saw */
                  take_snapshot();
                  find_folds(x);
                  for (i : 1 .. next_xid - 1) {
                      if
-#ifdef TWIN_SWEEP /* below xmax instead of seen: deltas that were in progress go, too */
+#ifdef TWIN_SWEEP /* fault: it deletes all below xmax, also deltas that were in progress */
                      :: i < fold[kept].xmax && i != fold[kept].xid &&
 #else
                      :: SEES(i, fold[kept].xmax, fold[kept].xip, 0) && i != fold[kept].xid &&
@@ -177,11 +178,11 @@ active proctype folder()
              }
           :: true
           fi
-       :: true /* try_fold() fails, or it is not yet time */
+       :: true /* try_fold() fails, or it is too early to fold */
        fi;
        if
        :: d_step { true -> end_of(x, true); printf("step: transaction %d commits\n", x) }
-       :: d_step { true -> /* abort: nobody sees its rows */
+       :: d_step { true -> /* it aborts: nobody sees its rows */
               end_of(x, false);
               for (i : 1 .. XIDS - 1) {
                   deleted_by[i] = (deleted_by[i] == x -> 0 : deleted_by[i])
@@ -206,10 +207,10 @@ inline add_truth()
     }
 }
 
-/* reads in each state that there is */
+/* it may read in every state of the model */
 active proctype reader()
 {
-#ifdef TWIN_READER /* the fold is read in one statement, the deltas in another */
+#ifdef TWIN_READER /* fault: it reads the fold in one statement, the deltas in another */
     byte was, was_kept;
 #endif
 

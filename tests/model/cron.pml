@@ -1,38 +1,39 @@
 /*
- * Schedules: the scheduler's steps, operators who set, pause, resume, remove a schedule or run it by hand, and who undo
- * one of these acts. README.md has the table of properties and twins; sql/core/46_cron.sql explains the words.
+ * Schedules: steps of the scheduler push jobs; operators set, pause, resume or remove a schedule, run it by hand, and
+ * undo such acts. README.md has the tables of properties and twins; sql/core/46_cron.sql explains the words.
  *
- *   stepper    schedule() of any session: a scheduler, one that has taken over, an idle worker; step_days(), cron_due(),
- *              cron_fire(), cron_push(). It may die before it commits. Nothing here depends on whose turn it is: who
+ *   stepper    schedule() in any session, be it a scheduler, one that has taken over or an idle worker: step_days(),
+ *              cron_due(), cron_fire(), cron_push(). It may die before it commits. There are no turns: the session that
  *              gets the lock of the scheduler row makes the step
  *   operator   schedule_set(), _pause(), _resume(), _remove(), _run(), undo() with undo_on_schedule(). An answer may be
- *              lost; then the operator asks again with the same action, which act_begin() finds in the audit
- *   clock      of the server: it goes ahead by one time of the schedule; once it may be set back (or a server whose
- *              clock is behind becomes the primary)
+ *              lost. The operator then asks again with the same action, and act_begin() finds it in the audit
+ *   clock      of the server. It moves ahead by one time of the schedule. Once it may be set back (this also stands for a
+ *              server whose clock is behind and which becomes the primary)
  *
  * A transaction reads the clock when it begins, takes its locks one by one, and writes and commits in one last step.
- * Abstracted: one schedule, which makes up for all times that nobody was there for (catch_up all); its line is due at
- * each time or at each second time; times are numbers, and a run by hand within a time counts as later than it.
+ * Left out: more than one schedule; catch_up other than all (all: runs that were missed are made up for); lines other
+ * than "at every time" and "at every second time". Times are numbers. A run by hand counts as later than the time in
+ * which it happens.
  */
 #ifndef TIMES
 #define TIMES 3
 #endif
 #ifndef ACTS
-#define ACTS 3 /* of both operators */
+#define ACTS 3 /* how many acts both operators do together */
 #endif
 #ifndef VERBS
-#define VERBS ALL /* a set of the verbs below */
+#define VERBS ALL /* which of the verbs below they use */
 #endif
 #ifndef BACK
 #define BACK 1 /* how far the clock may be set back */
 #endif
 #ifndef DEATHS
-#define DEATHS 0 /* steps that do not come to their end */
+#define DEATHS 0 /* steps that die before they commit */
 #endif
 #ifndef LOST
-#define LOST 0 /* answers of acts that are lost */
+#define LOST 0 /* how many answers of acts are lost */
 #endif
-#define FAR 1 /* a last run that is further ahead of the clock does not count: 3 hours in schedule_check() */
+#define FAR 1 /* a last run that is further ahead of the clock than this does not count; 3 hours in schedule_check() */
 #ifndef STEPPERS
 #define STEPPERS 2
 #endif
@@ -47,21 +48,21 @@
 
 #define PAUSE 1
 #define RESUME 2
-#define SET 4 /* its line */
+#define SET 4 /* sets another line */
 #define COMMENT 8
 #define REMOVE 16
 #define RUN 32
 #define UNDO 64
 #define ALL 127
-#define ADD 128 /* a schedule of the name of one that was removed */
+#define ADD 128 /* adds a schedule with the name of one that was removed */
 
 /* table schedule */
 bool there = true;
-bit version;             /* of the row: what is deleted and inserted again is another row */
+bit version;             /* of the row: a row that is deleted and inserted again is another row */
 byte line = 1, next = 1, last;
-byte changed, paused_at; /* the act that set it; the act that paused it. 0 = it is not paused */
-byte row_lock, scheduler; /* who has locked the row, the scheduler row */
-byte runs;               /* table cron_run: the times that have a row */
+byte changed, paused_at; /* the act that set the schedule; the act that paused it, 0 = it is not paused */
+byte row_lock, scheduler; /* who has locked the row; who has locked the scheduler row */
+byte runs;               /* table cron_run: the set of times that have a row */
 
 /* table audit; acts count from 1 */
 typedef audit_row { byte verb; bool begun, told; bool changed; bool kept; byte at, line, next, last, paused_at };
@@ -69,22 +70,22 @@ audit_row audit[ACTS + 1];
 
 byte now, back = BACK, deaths = DEATHS, lost = LOST, acts;
 
-/* what really happened */
-byte pushed[TIMES + 1]; /* jobs for this time */
-byte by_hand[ACTS + 1]; /* jobs of this act */
-byte due;               /* times that came while the schedule had them: they must have a job */
-byte who_line, who_pause, who_row; /* the last act that changed it */
+/* what really happened; only assertions read it */
+byte pushed[TIMES + 1]; /* how many jobs were pushed for this time */
+byte by_hand[ACTS + 1]; /* how many jobs this act pushed */
+byte due;               /* the set of times that came while the schedule was to run at them: each must get its job */
+byte who_line, who_pause, who_row; /* the last act that changed the line, the pause, the existence of the row */
 
 hidden byte i, x, was_line, was_paused, was_there;
 
 inline check_row()
 {
-    assert(!(there && paused_at) || next == NEVER); /* a schedule that is paused has no next time */
+    assert(!(there && paused_at) || next == NEVER); /* a paused schedule has no next time */
     for (i : 1 .. TIMES) {
-        assert(pushed[i] <= 1)                      /* no time twice */
+        assert(pushed[i] <= 1)                      /* no time gets two jobs */
     }
     for (i : 1 .. ACTS) {
-        assert(by_hand[i] <= 1)                     /* no act twice */
+        assert(by_hand[i] <= 1)                     /* no act pushes two jobs */
     }
     i = 0
 }
@@ -120,11 +121,11 @@ inline fire(at)
         if
         :: x == next && x <= at ->
            if
-#ifndef TWIN_KEY /* a run has no row of its own in cron_run */
+#ifndef TWIN_KEY /* fault: a run has no row of its own in cron_run */
            :: HAS(runs, x)
 #endif
            :: else ->
-              assert(there && !paused_at); /* one that is paused or gone pushes nothing */
+              assert(there && !paused_at); /* a schedule that is paused or removed pushes nothing */
               pushed[x]++;
               runs = runs | (1 << x);
               last = x;
@@ -153,16 +154,16 @@ end:
        if
        :: atomic { scheduler == 0 -> scheduler = me;
               if
-#ifdef TWIN_LOCK /* the row is read without a lock */
+#ifdef TWIN_LOCK /* fault: it reads the row without a lock */
               :: IS_DUE(at) -> was = next
 #else
               :: IS_DUE(at) && row_lock == 0 -> row_lock = me /* skip locked */
 #endif
               :: else -> scheduler = 0; at = 0; goto end
               fi }
-       :: atomic { scheduler != 0 -> at = 0; goto end } /* somebody else makes a step */
+       :: atomic { scheduler != 0 -> at = 0; goto end } /* another session is making a step */
        fi;
-#ifdef TWIN_NEXT /* the next time is committed before the jobs are */
+#ifdef TWIN_NEXT /* fault: it commits the next time before the jobs */
        d_step { was = next; next = NEXT(line, at); row_lock = 0 };
 #endif
        if
@@ -200,7 +201,7 @@ end:
 #define MINE audit[a]
 #define OLD audit[o]
 
-/* the row as it was before the act */
+/* the audit gets the row as it was before the act */
 inline keep()
 {
     MINE.changed = true;
@@ -212,10 +213,10 @@ inline keep()
     MINE.paused_at = paused_at
 }
 
-/* the row gets new values */
+/* writes the row */
 inline replace()
 {
-#ifdef TWIN_REPLACE /* it is deleted and inserted again, instead of updated */
+#ifdef TWIN_REPLACE /* fault: it deletes the row and inserts another, instead of an update */
     version = !version;
     row_lock = 0;
 #endif
@@ -230,7 +231,7 @@ inline act_pause()
        paused_at = a;
        who_pause = a;
        next = NEVER;
-       due = 0; /* times that an act leaves out are not made up for */
+       due = 0; /* times that pass while the schedule is paused need no job */
        printf("act %d: paused\n", a)
     :: else
     fi
@@ -254,7 +255,7 @@ inline act_set(new_line)
 {
     if
     :: there ->
-       seen = true; /* it looks again under the scheduler's lock */
+       seen = true; /* it looks again under the scheduler lock */
        keep();
        replace();
        if
@@ -265,7 +266,7 @@ inline act_set(new_line)
           :: !paused_at -> next = NEXT(line, LATER(last, at)); due = 0
           :: else
           fi
-#ifdef TWIN_COMMENT /* what is due and not pushed yet is forgotten, whatever is set */
+#ifdef TWIN_COMMENT /* fault: each set forgets what is due and not pushed yet */
        :: line == (new_line) && !paused_at -> next = NEXT(line, LATER(last, at))
 #endif
        :: else
@@ -283,7 +284,7 @@ inline act_remove()
        keep();
        there = false;
        who_row = a;
-#ifdef TWIN_AGAIN /* it takes its runs with it, and is added again by the clock alone */
+#ifdef TWIN_AGAIN /* fault: the removal deletes its runs, and undo takes the next time from the clock alone */
        runs = 0;
 #endif
        due = 0;
@@ -293,7 +294,7 @@ inline act_remove()
     fi
 }
 
-/* schedule_begins(): after all runs of its name, but those of a clock that was far ahead */
+/* schedule_begins(): the first time after all runs of this name, without those by a clock that was far ahead */
 inline act_add()
 {
     if
@@ -302,7 +303,7 @@ inline act_add()
        version = !version;
        line = 1;
        last = 0;
-#ifdef TWIN_NAMESAKE /* it deletes the runs of the one that was removed */
+#ifdef TWIN_NAMESAKE /* fault: it deletes the runs of the schedule that was removed */
        runs = 0;
 #endif
        next = NEXT(line, at);
@@ -325,11 +326,11 @@ inline act_run()
     fi
 }
 
-/* undo_schedule(): whether it is as the act left it. The columns that it changed say by whom they are. */
+/* undo_schedule(): whether the schedule is still as the act left it. The columns that an act changes name the act. */
 inline judge()
 {
     yes = OLD.changed && (OLD.verb == REMOVE -> !there : there) &&
-#ifndef TWIN_SINCE /* whether it is paused, and not by whom */
+#ifndef TWIN_SINCE /* fault: it asks whether the schedule is paused, and not by which act */
           (OLD.verb != PAUSE || paused_at == o) &&
 #else
           (OLD.verb != PAUSE || paused_at) &&
@@ -337,7 +338,7 @@ inline judge()
           (OLD.verb != RESUME || !paused_at) && ((OLD.verb != SET && OLD.verb != COMMENT) || changed == o)
 }
 
-/* schedule_goes_on(): the time that was next before the act, or the first after all that have had their run */
+/* schedule_goes_on(): the next time is the one before the act, or the first after all times that had their run */
 inline goes_on()
 {
     next = (line == OLD.line && OLD.next -> OLD.next : NEXT(line, OLD.at));
@@ -346,7 +347,7 @@ inline goes_on()
     }
     next = (paused_at -> NEVER : next);
     due = 0;
-    for (x : 1 .. TIMES) { /* times that have passed are made up for */
+    for (x : 1 .. TIMES) { /* times that passed meanwhile will get their jobs */
         due = (next && x >= next && x <= now && x % line == 0 && pushed[x] == 0 -> due | (1 << x) : due)
     }
     x = 0
@@ -359,14 +360,14 @@ inline act_undo()
     was_paused = paused_at;
     was_there = there;
     if
-#ifdef TWIN_ALL /* all of the row is put back, whatever the act has changed of it */
+#ifdef TWIN_ALL /* fault: it puts all columns back, also those that the act did not change */
     :: yes && OLD.verb != REMOVE ->
        there = OLD.kept;
        line = OLD.line;
        paused_at = OLD.paused_at;
        changed = a
 #else
-#ifdef TWIN_REPLACE /* the audit does not know what it was: then it was not there */
+#ifdef TWIN_REPLACE /* the audit has kept no row: undo takes this to mean that there was none */
     :: yes && OLD.verb != REMOVE && !OLD.kept -> there = false
 #endif
     :: yes && (OLD.verb == PAUSE || OLD.verb == RESUME) && OLD.kept -> paused_at = (OLD.verb == PAUSE -> 0 : OLD.paused_at)
@@ -397,7 +398,7 @@ inline act_undo()
     :: yes -> printf("act %d: undo of act %d, next %d\n", a, o, next)
     :: else -> printf("act %d: act %d is not undone\n", a, o)
     fi;
-    assert(there == was_there || who_row == o);             /* it changes only what is as the act left it */
+    assert(there == was_there || who_row == o);             /* undo changes only what is as the act left it */
     assert(OLD.verb == REMOVE || line == was_line || who_line == o);
     assert(OLD.verb == REMOVE || (paused_at == 0) == (was_paused == 0) || who_pause == o);
     who_row = (there == was_there -> who_row : a);
@@ -409,7 +410,7 @@ inline act_undo()
     was_line = 0; was_paused = 0; was_there = 0
 }
 
-/* SELECT ... FOR UPDATE waits, and looks again at the row that it waited for. If that row is gone, it sees none */
+/* SELECT ... FOR UPDATE waits for the lock, then reads the row again. If this row was deleted meanwhile, it finds none */
 inline lock_row()
 {
     atomic {
@@ -453,12 +454,12 @@ end:
 again:
        atomic { at = now;
            if
-#ifndef TWIN_ASKED /* an action that is known already is done again */
+#ifndef TWIN_ASKED /* fault: it does an action again that the audit knows */
            :: MINE.begun -> goto done
 #endif
            :: else -> MINE.verb = verb
            fi };
-#ifdef TWIN_EARLY /* undo decides before it has its locks */
+#ifdef TWIN_EARLY /* fault: undo decides before it has its locks */
        if
        :: verb == UNDO -> d_step { judge() }
        :: else
@@ -469,7 +470,7 @@ again:
        :: atomic { (verb == SET || verb == ADD || verb == COMMENT || verb == UNDO) && scheduler == 0 -> scheduler = me }
        :: verb != SET && verb != ADD && verb != COMMENT && verb != UNDO
        fi;
-       /* with the row that is there by now: UPDATE and DELETE wait for it, too */
+       /* it works on the row that exists now: UPDATE and DELETE wait for its lock, too */
        atomic { !there || row_lock == 0 || row_lock == me;
            d_step {
                if
@@ -500,7 +501,7 @@ done:
     od
 }
 
-/* where nothing can go on, each time that came while the schedule had it has its job */
+/* if nothing more can happen, each time that came while the schedule was to run at it has its job */
 active proctype watch()
 {
     timeout ->

@@ -1,21 +1,21 @@
 /*
- * Leases: workers, the scheduler, who takes leases back, an operator. README.md has the table of properties
+ * Leases: workers, the scheduler, those who take leases back, an operator. README.md has the tables of properties
  * and twins; sql/README.md explains the words.
  *
- * What a step stands for. A transaction is a row of atomic steps: one for each lock that it takes (with what
- * READ COMMITTED checks again behind a lock), and a last one that writes and commits. Nobody sees what is not
- * committed, and what is read before the last step is read again under the lock, as the functions do it.
- *   push      queue_pushed(): takes its number, commits later, so jobs may become visible late
+ * A transaction is a sequence of atomic steps: one for each lock that it takes (with what READ COMMITTED checks again
+ * once the lock is there), and a last one that writes and commits. Nobody sees what is not committed. The functions
+ * read again under the lock what they read before, so here all is read in the last step.
+ *   push      queue_pushed(): takes its number and commits later, so jobs may become visible late
  *   client    one session of a worker: claim(), complete(), fail(), complete_and_claim(), keep_only().
- *             A connection may break at any moment: the session goes on alone and commits or aborts, the worker
- *             gets no answer and asks again on the spare session
+ *             A connection may break at any moment. The session at the server then goes on and commits or aborts;
+ *             the worker gets no answer and asks again in the spare session
  *   step      schedule(): read_deltas(), promote(), steal(), take_back(), cut() with cut_hard(), settle()
  *   operator  release(), cancel() with uncut_jobs() and lock_leases(), requeue()
  *
- * Abstracted: one queue, one priority, a claim takes one lease or a part of it (take_many() takes several in the
- * same way); time (a lease is over when the model says so, each waiting time too); limits, keys, pauses;
- * cut_front(); give_back() is keep_only() with a list. A row of work_queue is reused with its number, which the
- * engine does not do: the model allows more than can happen.
+ * Left out: more than one queue and priority; claims of several leases (take_many() takes each in the same way); time
+ * (the model decides when a lease expires and when a wait is over); limits, keys, pauses; cut_front(). give_back() is
+ * keep_only() with a list. A row of work_queue is used again with its number; the engine does not do that, so the model
+ * allows more than can happen.
  */
 #ifndef JOBS
 #define JOBS 2
@@ -24,23 +24,23 @@
 #define WORKERS 2
 #endif
 #ifndef ACTS
-#define ACTS 1 /* of the operator */
+#define ACTS 1 /* how often the operator acts */
 #endif
 #ifndef BREAKS
 #define BREAKS 1 /* connections that break within a transaction */
 #endif
 #ifndef EARLY
-#define EARLY 1 /* leases that end although their worker lives and knows them */
+#define EARLY 1 /* leases that expire although their worker lives and knows them */
 #endif
 #ifndef OVERS
 #define OVERS 1 /* schedulers that take over */
 #endif
 #ifndef FAILS
-#define FAILS 1 /* attempts that end without success by their workers' word */
+#define FAILS 1 /* attempts of which the worker says that they failed */
 #endif
-#define ROWS 5  /* of work_queue at a time */
+#define ROWS 5  /* rows that work_queue has at the same time */
 #define NUMBERS 15
-#define SLOTS 2 /* jobs a worker holds at a time */
+#define SLOTS 2 /* jobs that a worker holds at the same time */
 #define MAX_TRIES 2
 #define TOKENS (WORKERS * SLOTS)
 #define SESSION_STEP (WORKERS + 2)
@@ -50,14 +50,14 @@
 
 mtype = { unborn, ready, retry, failed, gone };
 
-/* table queue; gone = in history */
+/* table queue; gone = the job is in history */
 mtype state[JOBS];
 byte number[JOBS]; /* seq */
 byte tries[JOBS];
 byte most[JOBS];
 bool asked[JOBS];
 byte row_lock[JOBS];
-/* table history: rows of each job */
+/* table history: how many rows each job has */
 byte completed[JOBS], cancelled[JOBS];
 byte next_number = 1;
 
@@ -65,17 +65,18 @@ byte next_number = 1;
 typedef lease_row { byte holder; byte version; byte lock; bool over; short seqs };
 lease_row lease[ROWS]; /* seqs = 0: no such row; holder = 0: free, else worker + 1 */
 
-/* the scheduler's row 0, the cursor (seq and high), numbers in deltas that no step has read */
+/* who has locked the scheduler row, the cursor (seq and high), numbers in deltas that no step has read */
 byte scheduler;
 byte cut, high;
 short unread;
 
-/* what a worker knows: a token a slot; stale is a ghost: the lease was taken back, or the answer counted */
+/* what a worker knows: one token for each slot. stale: the server no longer counts it, because the lease was taken back
+ * or the answer has counted; the worker does not know that, the assertions use it */
 typedef token_row { byte job; byte lease; byte version; byte number; bool stale; bool out };
 token_row token[TOKENS]; /* job = 0: empty, else job + 1; out = its answer was sent or is to be sent */
-bool out_failed[WORKERS]; /* what the answers say */
+bool out_failed[WORKERS]; /* the answers say that the attempts failed */
 bool untidy[WORKERS];     /* the answer of a claim was lost */
-byte moved;               /* the worker whose connection broke, + 1: it goes on in the spare session */
+byte moved;               /* the worker whose connection broke, + 1: it will use the spare session */
 
 byte acts = ACTS, breaks = BREAKS, early = EARLY, overs = OVERS, fails = FAILS;
 
@@ -94,8 +95,8 @@ inline check_places()
         for (l : 0 .. ROWS - 1) {
             n = n + HAS(lease[l].seqs, number[i]);
         }
-        assert(n <= 1);                                 /* in one lease at most */
-        assert(state[i] == ready || n == 0);            /* and only while it is ready */
+        assert(n <= 1);                                 /* at most one lease has it */
+        assert(state[i] == ready || n == 0);            /* and only a ready job is in a lease */
     }
     n = 0;
 }
@@ -104,7 +105,7 @@ inline check_places()
 
 inline new_number(x)
 {
-    assert(next_number < NUMBERS); /* the model's own bound */
+    assert(next_number < NUMBERS); /* a bound of the model, not of the engine */
     x = next_number;
     next_number = next_number + 1;
 }
@@ -116,10 +117,10 @@ inline find_row()
     :: free_row < ROWS && lease[free_row].seqs != 0 -> free_row++
     :: else -> break
     od;
-    assert(free_row < ROWS); /* the model's own bound */
+    assert(free_row < ROWS); /* a bound of the model, not of the engine */
 }
 
-/* take_back(): of lease r, locked; count = it counts as a try */
+/* take_back() of lease r, which is locked; count = this counts as a try */
 inline take_back(r, count)
 {
     for (k : 0 .. TOKENS - 1) {
@@ -149,7 +150,7 @@ inline take_back(r, count)
               :: else ->
                  find_row();
                  lease[free_row].seqs = SET(number[m]);
-#ifndef TWIN_HIGH /* take_back() without move_cursor(): the next cut does not know that the job is in a lease */
+#ifndef TWIN_HIGH /* fault: take_back() without move_cursor(), so the next cut does not know that the job is in a lease */
                  if
                  :: number[m] > high -> high = number[m]
                  :: else
@@ -194,7 +195,7 @@ proctype push(byte j)
 #define ROOM (token[A].job == 0 || token[B].job == 0)
 #define OUT (token[A].out || token[B].out)
 
-#ifdef TWIN_CLAIM /* the claim reads without FOR UPDATE SKIP LOCKED */
+#ifdef TWIN_CLAIM /* fault: the claim reads without FOR UPDATE SKIP LOCKED */
 #define FREE(r) (lease[r].seqs && lease[r].holder == 0)
 #else
 #define FREE(r) (lease[r].seqs && lease[r].holder == 0 && lease[r].lock == 0)
@@ -213,7 +214,7 @@ inline lock_free(session, got)
     skip
 }
 
-/* take_lease() goes on: split(), and the jobs are read; reply = the worker gets the answer */
+/* the rest of take_lease(): split(), then the jobs are read; reply = the worker gets the answer */
 inline claim(w, r, reply)
 {
     p = (w == 0 -> 1 : (token[A].job == 0 || token[A].out) + (token[B].job == 0 || token[B].out)); /* worker 0 asks for one */
@@ -227,11 +228,11 @@ inline claim(w, r, reply)
     }
     left_seqs = lease[r].seqs & ~taken;
     if
-    :: left_seqs -> /* the row stays, free, with the rest; the part taken is a new row */
+    :: left_seqs -> /* the row keeps the rest and stays free; the claimed part is a new row */
        find_row();
        lease[free_row].version = lease[r].version + 1;
        lease[free_row].seqs = taken;
-#ifndef TWIN_SPLIT /* split() forgets to take the part out of the rest */
+#ifndef TWIN_SPLIT /* fault: split() does not take the part out of the rest */
        lease[r].seqs = left_seqs;
 #endif
        lease[r].lock = 0;
@@ -245,7 +246,7 @@ inline claim(w, r, reply)
     for (m : 0 .. JOBS - 1) {
         if
         :: HAS(taken, number[m]) && state[m] == ready ->
-           for (k : 0 .. TOKENS - 1) { /* nobody works on it by a claim that still counts */
+           for (k : 0 .. TOKENS - 1) { /* nobody works on this job by another claim that counts */
                assert(!(token[k].job == m + 1 && !token[k].stale))
            }
            taken = taken & ~SET(number[m]);
@@ -262,10 +263,10 @@ inline claim(w, r, reply)
         :: else
         fi
     }
-    assert(taken == 0) /* what is handed out is still there */
+    assert(taken == 0) /* each job of the lease still exists */
 }
 
-/* complete_jobs() and fail(), for each token sent, under the locks that lock_mine() took */
+/* complete_jobs() and fail() for each token that is sent, under the locks that lock_mine() took */
 inline answer(w, session, reply)
 {
     for (k : A .. B) {
@@ -274,13 +275,13 @@ inline answer(w, session, reply)
            l = token[k].lease;
            m = token[k].job - 1;
            if
-#ifdef TWIN_ANSWER /* the lease was looked at, not locked, and the job is found by its id */
+#ifdef TWIN_ANSWER /* fault: it looks at the lease without a lock, and finds the job by its id */
            :: looked && state[m] != gone ->
 #else
            :: lease[l].lock == session && lease[l].holder == w + 1 && lease[l].version == token[k].version &&
               HAS(lease[l].seqs, token[k].number) && state[m] == ready && number[m] == token[k].number ->
 #endif
-              assert(!token[k].stale); /* no answer of an older claim, and no second one */
+              assert(!token[k].stale); /* no answer of an older claim counts, and no second answer */
               token[k].stale = true;
               lease[l].seqs = lease[l].seqs & ~SET(token[k].number);
               if
@@ -321,9 +322,9 @@ inline forget(x)
     token[x].out = false
 }
 
-/* SELECT ... FOR UPDATE of leases, which waits for each and checks again behind the lock: those that answers name, or
- * those that the worker does not know (keep_only()). In one step where all are to be had: that nobody waits for
- * each other is the order of locks, not this model's matter. */
+/* SELECT ... FOR UPDATE of leases: those that answers name, or those that the worker does not know (keep_only()). The
+ * statement waits for each lock and then checks the row again. Here it takes all locks in one step, once all are free:
+ * the order of locks makes sure that no two wait for each other, and this model does not check that. */
 #define MINE(r, k) (token[k].job && token[k].lease == r && token[k].version == lease[r].version)
 #define NAMED(r) (lease[r].seqs && lease[r].holder == w + 1 && (MINE(r, A) && token[A].out || MINE(r, B) && token[B].out))
 #define STRAY(r) (lease[r].seqs && lease[r].holder == w + 1 && !MINE(r, A) && !MINE(r, B))
@@ -357,7 +358,7 @@ inline lock_stray(session)
 #define ANSWER 2
 #define BOTH 3
 
-/* complete_and_claim() after the answers, or the claim alone */
+/* the last step of each call: the answers if there are some, then the claim if there is one */
 inline commit(w, session, reply)
 {
     if
@@ -383,7 +384,7 @@ proctype client(byte session; byte w)
 #endif
 
     if
-    :: session == WORKERS + 1 -> /* the spare one */
+    :: session == WORKERS + 1 -> /* the spare session */
 end_spare:
        atomic { moved -> w = moved - 1; moved = 0 }
     :: session <= WORKERS
@@ -401,7 +402,7 @@ end_idle:
               TO_HAVE(NAMED) ->
 #endif
               if
-              :: OUT /* asked again */
+              :: OUT /* it sends the same answers again */
               :: !OUT ->
                  if
                  :: token[A].job -> token[A].out = true
@@ -429,7 +430,7 @@ end_idle:
        fi;
        if
        :: d_step { true -> commit(w, session, true) }
-       :: atomic { breaks -> /* the connection breaks: the worker goes on in the spare session, or it is dead */
+       :: atomic { breaks -> /* the connection breaks: the worker uses the spare session from now on, or it dies */
               breaks--;
               if
               :: moved = w + 1;
@@ -461,7 +462,7 @@ end_idle:
 
 /* --- the scheduler ------------------------------------------------------------------------------------------- */
 
-/* the worker lives and knows the lease; one that it does not know is over some time */
+/* KNOWN: a living worker knows the lease. A lease that nobody knows expires at some time */
 #define KNOWS(r, k) (token[k].job && lease[r].holder == k / SLOTS + 1 && token[k].lease == r && token[k].version == lease[r].version)
 #define KNOWN(r) (KNOWS(r, 0) || KNOWS(r, 1) || KNOWS(r, 2) || KNOWS(r, 3))
 #define OVER(r) (lease[r].seqs && lease[r].holder && lease[r].lock == 0 && (lease[r].over || !KNOWN(r)))
@@ -477,7 +478,7 @@ inline is_leased(j)
     skip
 }
 
-/* settle(): who takes over looks again from the first ready job on */
+/* settle(): a scheduler that takes over sets the cursor back to the first ready job */
 inline settle()
 {
     for (i : 0 .. JOBS - 1) {
@@ -489,7 +490,8 @@ inline settle()
     skip
 }
 
-/* promote(): retry becomes ready, with a new number; its delta names none, as nothing is late under this lock */
+/* promote(): a job in retry becomes ready, with a new number. Its delta names no number: under the scheduler lock nothing
+ * becomes visible late */
 inline promote()
 {
     for (i : 0 .. JOBS - 1) {
@@ -501,8 +503,8 @@ inline promote()
     skip
 }
 
-/* cut() and cut_hard(): jobs above the cursor; leases are looked at only where the cursor is below high. Late ones,
- * whose numbers a delta names and which are below the cursor, are looked for, too. */
+/* cut() and cut_hard(): make leases of the ready jobs above the cursor. Only while the cursor is below high they look
+ * whether a job is in a lease already. They also look for late jobs: below the cursor, with a number in a delta. */
 inline cut_leases()
 {
     m = high;
@@ -514,7 +516,7 @@ inline cut_leases()
            is_leased(i);
            if
            :: number[i] > cut && (high <= cut || !known) -> taken = taken | SET(number[i])
-#ifndef TWIN_LATE /* jobs that became visible behind the cursor are not looked for */
+#ifndef TWIN_LATE /* fault: it does not look for jobs that became visible below the cursor */
            :: number[i] <= cut && HAS(seen, number[i]) && !known -> taken = taken | SET(number[i])
 #endif
            :: else
@@ -530,7 +532,7 @@ inline cut_leases()
     :: taken ->
        find_row();
        n = 0;
-       do /* chunks of two */
+       do /* two jobs a lease */
        :: k < NUMBERS && n < 2 ->
           if
           :: HAS(taken, k) -> lease[free_row].seqs = lease[free_row].seqs | SET(k); n++
@@ -574,7 +576,7 @@ end:
               d_step { settle() };
               printf("scheduler: takes over\n") }
        fi;
-       d_step { /* steal(): what somebody has locked is left alone */
+       d_step { /* steal(): it skips leases that somebody has locked */
            for (p : 0 .. ROWS - 1) {
                if
                :: OVER(p) -> lease[p].lock = SESSION_STEP
@@ -597,7 +599,7 @@ end:
               seen = 0;
               scheduler = 0;
               check_places() }
-       :: d_step { overs -> /* it dies: what it did is undone, and another takes over */
+       :: d_step { overs -> /* it dies: its transaction aborts, and another scheduler takes over */
               overs--;
               unlock_all(SESSION_STEP);
               seen = 0;
@@ -623,7 +625,7 @@ inline find_lease(j, r)
     skip
 }
 
-/* lock_leases(): waits for the lease, or leaves it after 50 ms */
+/* lock_leases(): waits for the lock of the lease, and gives up after 50 ms */
 inline lock_lease(j)
 {
     atomic {
@@ -636,7 +638,7 @@ inline lock_lease(j)
     }
 }
 
-/* a job that ends as cancelled, instead of being asked to end, does not run */
+/* cancel() ends the job itself instead of asking its worker: then nobody may be running it */
 inline end_job(j)
 {
     for (k : 0 .. TOKENS - 1) {
@@ -646,7 +648,7 @@ inline end_job(j)
     cancelled[j]++
 }
 
-#ifdef TWIN_CANCEL /* it decides by what it read before it had the locks */
+#ifdef TWIN_CANCEL /* fault: it decides by what it read before it had the locks */
 #define IS_FREE was_free
 #else
 #define IS_FREE (lease[p].lock == SESSION_OPERATOR && !lease[p].holder)
@@ -663,7 +665,7 @@ inline cancel(j)
 #endif
        atomic { scheduler == 0 -> scheduler = SESSION_OPERATOR };
        lock_lease(j);
-       lock_lease(j) /* again: a claim may have split it */
+       lock_lease(j) /* once more: a claim may have split the lease meanwhile */
     :: state[j] == gone || state[j] == unborn
     fi;
     d_step {
@@ -691,7 +693,7 @@ inline cancel(j)
     skip
 }
 
-/* requeue_live() of one job: its number is taken first, and visible with the commit: it may be late */
+/* requeue_live() of one job. It takes the new number first, and commits later: so the job may be late */
 inline requeue(j)
 {
     atomic { (state[j] == failed || state[j] == retry) && row_lock[j] == 0 ->
@@ -711,7 +713,7 @@ inline requeue(j)
     skip
 }
 
-/* release(), of a worker's leases, expired or not (force) */
+/* release() of all leases of a worker, with force: also those that have not expired */
 inline release(w)
 {
     atomic { scheduler == 0 -> scheduler = SESSION_OPERATOR };
@@ -761,10 +763,10 @@ end:
 
 #define ENDED(j) (state[j] == gone || state[j] == failed)
 
-#ifdef LIVE /* at last every job has ended, and stays so */
+#ifdef LIVE /* at some time every job has ended, and stays ended */
 ltl ends { <> [] (ENDED(0) && ENDED(1)) }
 #else
-/* where nothing can go on, every job has ended */
+/* if nothing more can happen, every job has ended */
 active proctype watch()
 {
     timeout ->

@@ -1,14 +1,15 @@
 /*
- * Sleeping: workers and schedulers with --sleep, and whatever gives them something to do without a push (a push is in
- * wake.pml). README.md has the table; the head of sql/core/61_sleep.sql says how it is meant.
+ * Sleeping: workers and schedulers with --sleep, and everything that gives them work without a push (wake.pml has the
+ * pushes). README.md has the tables of properties and twins; the head of sql/core/61_sleep.sql explains the protocol.
  *
- *   sleeper    claim_or_wait() (what was told before is done with), then fall_asleep(): the lock of the sleepers in shared
- *              mode, sleep_due(), the answer. The first call only listens
- *   changer    a step that leaves a tick, or an act: tell_sleepers(), its change, the commit
- *   watch      the clock, which comes only where nothing else can happen: nobody may sleep then who has not seen all
+ *   sleeper    claim_or_wait() forgets the notifications that came before. Then fall_asleep() takes the lock of the
+ *              sleepers in shared mode, sleep_due() looks once more, and the answer is sent. The first call only listens
+ *   changer    a step that writes a tick, or an act: tell_sleepers(), the change, the commit
+ *   watch      the clock. It runs only if nothing else can happen: then every sleeper must have seen all changes
  *
- * A session lock is had or let go at once, a lock of the transaction ends with it; LISTEN counts from the commit on;
- * NOTIFY reaches who listens at its commit. Abstracted: what a change is, the times at which something is due.
+ * A session lock is taken or released at once. A transaction lock ends with its transaction. LISTEN counts from its
+ * commit on; NOTIFY reaches those who listen when it commits.
+ * Left out: what a change is; the times at which something is due.
  */
 #ifndef CHANGERS
 #define CHANGERS 3
@@ -20,10 +21,10 @@
 #define SET(x) (1 << (x))
 
 byte visible; /* changes that are committed */
-byte shared;  /* the lock of the sleepers: who holds it in shared mode */
-byte alone;   /* who holds it alone, until its transaction ends, + 1 */
+byte shared;  /* the lock of the sleepers: a set of those who hold it in shared mode */
+byte alone;   /* who holds it in exclusive mode until the end of its transaction, + 1 */
 bool listens[SLEEPERS], told[SLEEPERS], asleep[SLEEPERS];
-byte seen[SLEEPERS]; /* changes that its last look saw */
+byte seen[SLEEPERS]; /* how many changes its last look saw */
 byte deaths = DEATHS;
 
 hidden byte i;
@@ -35,7 +36,7 @@ proctype sleeper(byte me)
 end:
     do
     :: d_step { shared = shared & ~SET(me); told[me] = false; seen[me] = visible; look = visible };
-#ifndef TWIN_LISTEN /* it begins to listen in the transaction after which it sleeps */
+#ifndef TWIN_LISTEN /* fault: it begins to listen in the transaction after which it sleeps */
        if
        :: !listens[me] -> d_step { listens[me] = true; printf("sleeper %d: listens\n", me) }; goto end
        :: else
@@ -43,18 +44,18 @@ end:
 #endif
        if
        :: d_step { alone == 0 -> shared = shared | SET(me) }
-       :: alone != 0 -> goto end /* busy */
+       :: alone != 0 -> goto end /* the lock is taken: it asks again */
        fi;
-#ifndef TWIN_LOOK /* it does not look again after it has the lock */
+#ifndef TWIN_LOOK /* fault: it does not look again once it has the lock */
        look = visible;
 #endif
        if
        :: look != seen[me] -> goto end /* there is something to do */
        :: else
        fi;
-       d_step { /* the answer is here */
+       d_step { /* the answer arrives */
            listens[me] = true;
-#ifdef TWIN_DROP /* what came with the answer is dropped */
+#ifdef TWIN_DROP /* fault: it drops a notification that comes with the answer */
            told[me] = false;
 #endif
            asleep[me] = true;
@@ -77,7 +78,7 @@ proctype changer(byte me)
     d_step {
         tells = (shared != 0 || alone != 0);
         alone = (tells -> alone : me + 1);
-#ifdef TWIN_UNLOCK /* the lock is not kept until the end of the transaction */
+#ifdef TWIN_UNLOCK /* fault: it does not keep the lock until its transaction ends */
         alone = (alone == me + 1 -> 0 : alone);
 #endif
         printf("changer %d: %d = somebody sleeps\n", me, tells)

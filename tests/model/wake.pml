@@ -1,20 +1,21 @@
 /*
- * Waking: pushers, idle workers that wait in slots, the scheduler. README.md has the table; the head of
- * sql/core/48_wake.sql says how it is meant.
+ * Waking: pushers, idle workers that wait in slots, the scheduler. README.md has the tables of properties and twins;
+ * the head of sql/core/48_wake.sql explains the protocol.
  *
- *   pusher     an INSERT with its trigger queue_pushed(), and the end of its transaction: it becomes visible, then it
- *              notifies and lets go of its locks
- *   worker     claim_or_wait() of a session of its own, again and again: look(), take_new() or a step of schedule()
- *              with wake_workers(), take_slot(), look(), the sleep. It runs one job at a time; where it gets one and
- *              waited in slot 0, another should wait there: claim_or_wait(n => 0), that is wake(1)
- *   scheduler  schedule_or_wait(): take_place(), schedule(), the sleep. It looks again after 50 ms (idle_wait()) where
- *              nobody waits in slot 0, else after a second
- *   watch      the clock, which comes only where nothing else can happen: then all sleep, untold, for a second. If a
- *              job waits then, it has waited for a look: LOOKS is how often that may be
+ *   pusher     an INSERT with its trigger queue_pushed(), and the end of its transaction: first its job becomes visible,
+ *              then its notification goes out and its locks end
+ *   worker     claim_or_wait() in a session of its own, again and again: look(), take_new() or a step of schedule() with
+ *              wake_workers(), take_slot(), look(), the sleep. It runs one job at a time. If it waited in slot 0 and gets
+ *              a job, another worker should wait there: claim_or_wait(n => 0), which calls wake(1)
+ *   scheduler  schedule_or_wait(): take_place(), schedule(), the sleep. If nobody waits in slot 0 it looks again after
+ *              50 ms (idle_wait()), otherwise after a second
+ *   watch      the clock. It runs only if nothing else can happen: then all sleep, and nobody will wake them for a second.
+ *              If a job waits then, it waits for somebody's next look. LOOKS says how often that may happen
  *
- * A session lock is had or let go at once, a lock of the transaction ends with it; LISTEN counts from the commit on;
- * NOTIFY reaches who listens at its commit. Who polls each few milliseconds never sleeps here.
- * Abstracted: one queue, due times, leases of one job; the lock of the scheduler row is had (else: look again in 2 ms).
+ * A session lock is taken or released at once. A transaction lock ends with its transaction. LISTEN counts from its
+ * commit on; NOTIFY reaches those who listen when it commits. Whoever polls every few milliseconds never sleeps here.
+ * Left out: more than one queue; due times; leases of several jobs; a scheduler row that is locked (a worker then looks
+ * again after 2 ms).
  */
 #ifndef PUSHERS
 #define PUSHERS 2
@@ -33,9 +34,9 @@
 #define HAS(set, x) (((set) >> (x)) & 1)
 #define SET(x) (1 << (x))
 
-byte uncut, free; /* jobs that are visible: in no lease yet, in a free lease */
-byte scheduler;   /* the scheduler row: who has it + 1 */
-byte owner[SLOTS];  /* the session lock of each slot: who waits there + 1 */
+byte uncut, free; /* visible jobs: those in no lease yet, those in a free lease */
+byte scheduler;   /* the scheduler row: who has locked it, + 1 */
+byte owner[SLOTS];  /* the session lock of each slot: who waits there, + 1 */
 byte shared[SLOTS]; /* sessions whose transaction holds it in shared mode */
 byte listens[WORKERS + 1]; /* slot + 1, from the commit on */
 bool told[WORKERS + 1];    /* a notification has come */
@@ -45,7 +46,7 @@ byte deaths = DEATHS, looks;
 
 hidden byte i;
 
-/* slot_waits(): whether the slot is taken by another; if not, nobody can take it before the end of our transaction */
+/* slot_waits(): whether another session has the slot. If not, nobody can take it before our transaction ends */
 inline try_shared(me, s, waits)
 {
     if
@@ -64,7 +65,7 @@ inline unlock_slots(me)
     skip
 }
 
-/* the end of a transaction: its notifications go out, and its locks are gone */
+/* a transaction ends: its notifications go out, its locks end */
 inline end_of(me, notes)
 {
     for (i : 0 .. WORKERS) {
@@ -77,7 +78,7 @@ inline end_of(me, notes)
     notes = 0
 }
 
-/* wake(): of those behind slot 0 */
+/* wake(): n of those that wait in slot 1 and above */
 inline wake(me, n, notes)
 {
     for (i : 1 .. SLOTS - 1) {
@@ -91,7 +92,7 @@ inline wake(me, n, notes)
     }
 }
 
-/* schedule(): all is cut; wake_workers() */
+/* schedule() makes leases of all jobs, and calls wake_workers() */
 inline cut_all(me, notes)
 {
     if
@@ -117,7 +118,7 @@ proctype pusher(byte me)
     d_step { /* queue_pushed() */
         try_shared(me, 0, waits);
         notes = waits;
-#ifdef TWIN_UNLOCK /* the lock is not kept until the end of the transaction */
+#ifdef TWIN_UNLOCK /* fault: it does not keep the lock until its transaction ends */
         shared[0] = shared[0] & ~SET(me);
 #endif
         printf("pusher %d: inserts; %d = somebody waits\n", me, waits)
@@ -126,8 +127,9 @@ proctype pusher(byte me)
     d_step { end_of(me, notes) }
 }
 
-/* It waited in slot 0, or did so until a push was under way: then it has no slot, and looks again in 2 ms. */
-#ifdef TWIN_FIRST /* that it had slot 0 is forgotten when it found a push under way */
+/* Whether it waited in slot 0. If it lost slot 0 to a push that is not committed yet, it has no slot and looks again in
+ * 2 ms, but still counts as the first. */
+#ifdef TWIN_FIRST /* fault: it forgets that it had slot 0 when it found such a push */
 #define FIRST first = (owner[0] == me + 1)
 #else
 #define FIRST first = (first || owner[0] == me + 1)
@@ -140,7 +142,7 @@ proctype worker(byte me)
 
 end:
     do
-    :: atomic { scheduler == 0 -> /* look(); busy = again in 2 ms */
+    :: atomic { scheduler == 0 -> /* look(); if the row is locked, again in 2 ms */
            d_step { FIRST; unlock_slots(me); told[me] = false; scheduler = me + 1 } };
 look_again:
        true;
@@ -159,7 +161,7 @@ look_again:
        if
        :: got ->
           d_step { unlock_slots(me); end_of(me, notes); slot = NOWHERE; printf("worker %d: has a job\n", me) };
-#ifndef TWIN_WAKE /* who leaves slot 0 wakes nobody to take it */
+#ifndef TWIN_WAKE /* fault: a worker that leaves slot 0 wakes nobody to take it */
           if
           :: first -> d_step { n = 1; wake(me, n, notes); end_of(me, notes); n = 0; waits = false; printf("worker %d: another should wait first\n", me) }
           :: else
@@ -167,13 +169,13 @@ look_again:
 #endif
           d_step { first = false; waits = false; got = false };
           if
-          :: true /* it is done soon */
+          :: true /* the job is short */
           :: works[me] = true
           fi;
 end_works:
           !works[me];
           goto end
-       :: !got && slot < NOWHERE -> slot = NOWHERE /* it has looked after it took the slot: sleep */
+       :: !got && slot < NOWHERE -> slot = NOWHERE /* this was the look after it took the slot: it sleeps */
        :: !got && slot == NOWHERE ->
           d_step { /* take_slot() */
               if
@@ -181,7 +183,7 @@ end_works:
               :: else ->
                  try_shared(me, 0, waits);
                  if
-                 :: !waits /* a push is under way */
+                 :: !waits /* a push is not committed yet */
                  :: waits && CAN_TAKE(me, 1) -> slot = 1
                  :: waits && !CAN_TAKE(me, 1) && CAN_TAKE(me, 2) -> slot = 2
                  :: waits && !CAN_TAKE(me, 1) && !CAN_TAKE(me, 2)
@@ -195,11 +197,11 @@ end_works:
           };
           if
           :: slot == NOWHERE -> d_step { end_of(me, notes) }; goto end /* again in 2 ms */
-#ifdef TWIN_LISTEN /* it sleeps after the transaction in which it began to listen */
+#ifdef TWIN_LISTEN /* fault: it sleeps after the transaction in which it began to listen */
           :: slot < NOWHERE -> goto look_again
 #else
           :: slot < NOWHERE && fresh -> d_step { listens[me] = slot + 1; end_of(me, notes); slot = NOWHERE; fresh = false }; goto end /* again at once */
-#ifdef TWIN_LOOK /* it does not look again after it has taken the slot */
+#ifdef TWIN_LOOK /* fault: it does not look again after it has taken the slot */
           :: slot < NOWHERE && !fresh -> slot = NOWHERE
 #else
           :: slot < NOWHERE && !fresh -> goto look_again
@@ -215,7 +217,7 @@ end_works:
            }
 #endif
            end_of(me, notes);
-#ifdef TWIN_DROP /* what came with the answer is dropped */
+#ifdef TWIN_DROP /* fault: it drops a notification that comes with the answer */
            told[me] = false;
 #endif
            sleeps[me] = true;
@@ -250,10 +252,10 @@ end:
               :: else
               fi;
               owner[0] = (place -> SCHEDULER + 1 : owner[0]) }
-       :: true /* something was new within the last second */
+       :: true /* something was new within the last second: it does not look for a place */
        fi;
        if
-       :: d_step { scheduler == 0 -> scheduler = SCHEDULER + 1; cut_all(SCHEDULER, notes) } /* else it comes again */
+       :: d_step { scheduler == 0 -> scheduler = SCHEDULER + 1; cut_all(SCHEDULER, notes) } /* otherwise it waits for the row */
        fi;
        if
        :: place && listens[SCHEDULER] == 0 -> d_step { listens[SCHEDULER] = 1; end_of(SCHEDULER, notes); place = false; waits = false }; goto end
@@ -273,8 +275,8 @@ end_asleep:
     od
 }
 
-/* Where nothing else can happen, all sleep or work: no job may wait that an idle worker was not told of. Else the long jobs
- * end, as they do at any time. */
+/* If nothing else can happen, all sleep or work. Then no job may wait while an idle worker sleeps that nobody notified.
+ * If no such job waits, the long jobs end. */
 #define WAITS ((uncut || free) && (sleeps[0] || sleeps[1]))
 
 active proctype watch()
@@ -297,7 +299,7 @@ init
         for (i : 0 .. WORKERS - 1) {
             run worker(i)
         }
-#ifndef ASLEEP /* the scheduler sleeps its second: it began while somebody waited in slot 0 */
+#ifndef ASLEEP /* with ASLEEP the scheduler sleeps for its second, because somebody waited in slot 0 when it began */
         run schedulers();
 #endif
         for (i : 0 .. PUSHERS - 1) {
