@@ -22,10 +22,10 @@
 #: LIAR=SEED          test_liar: only this server that lies
 #: FUZZ_SECONDS=N     fuzz: how long each (30)
 #: VT_SLOW=N          terminal tests wait N times as long, for slow machines
-#: PLANS_DEAD=N       bench plans: with N dead entries
-#: PLANS_ONLY=TEXT    bench plans: only calls with this in their name
-#: PLANS_ALL=1        bench plans: show the plans that are good, too
-#: PLANS_WHY=TEXT     bench plans: show the whole plan of calls with this in their name
+#: PLANS_DEAD=N       test_plans: with N dead rows in each table
+#: PLANS_ONLY=TEXT    test_plans: only calls with this in their name
+#: PLANS_ALL=1        test_plans: show every figure
+#: PLANS_WHY=TEXT     test_plans: show the plans of calls with this in their name
 #: ROWS=N             bench foreign: finished jobs in each table
 #: ENGINES_ONLY=NAME  bench foreign: only this system
 #: PREFIX=DIR         install: there (/usr/local), below DESTDIR
