@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# bulk: BULK_FAILED (100,000) failed jobs requeued and BULK_FINISHED (200,000) finished ones purged at the keyboard of the
-# real console (bench_bulk; the whole figure: BULK_FAILED=1000000 BULK_FINISHED=10000000), while 4 workers claim and complete 10 jobs at a time. Their p99 of both together is taken
-# before and during. The worker's jobs are in other queues than those that are requeued and purged.
+# bulk: somebody requeues BULK_FAILED (100,000) failed jobs and purges BULK_FINISHED (200,000) finished ones with the keys of
+# the real console (bench_bulk), while 4 workers claim and complete 10 jobs at a time. Measured: the p99 of one claim with its
+# complete, before and during the acts. The jobs of the workers are in other queues than those that are requeued and purged.
+# For the figures of a large queue: BULK_FAILED=1000000 BULK_FINISHED=10000000.
 
 part_bulk() {
     local driver=$BUILD/tests/bench/bench_bulk failed=${BULK_FAILED:-100000} finished=${BULK_FINISHED:-200000}
@@ -17,7 +18,7 @@ part_bulk() {
 
 bulk_fill() { # failed, finished
     empty ours
-    fill ours $((2000000 + 3 * $1)) # so that the workers do not run dry
+    fill ours $((2000000 + 3 * $1)) # enough for the workers until the end
     sql ours <<SQL
 insert into queues.queue (queue, kind, payload, state, tries, error, error_key)
     select 'broken' || i % 5, 'email', '$payload', 'failed', 5, 'connection refused', queues.error_key('connection refused') from generate_series(1, $1) i;
@@ -29,7 +30,7 @@ SQL
     settle ours
 }
 
-# prints the p99 of a claim and complete of 4 workers in so many seconds
+# runs 4 workers for some seconds; prints the p99 of a claim with its complete
 workers_p99() { # seconds
     rm -f "$dir"/workers.*
     "$bin/pgbench" -n -M prepared -f "$(script ours 10 0)" -c 4 -j 2 -T "$1" -l --log-prefix="$dir/workers" ours >"$dir/pgbench.out" 2>"$dir/pgbench.err" || say "pgbench: $(tail -1 "$dir/pgbench.err")"

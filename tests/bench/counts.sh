@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# counts: overview(), what a console reads each second, with 10 thousand, 1 million and 10 million (COUNTS_MAX) jobs in
-# 50 queues; after vacuum, and with autovacuum off after a tenth of the rows were rewritten and workers were busy: while
-# 200 jobs a second are pushed one by one and the scheduler sums up. Once more with 2,000 pushes that it has not summed
-# up yet (it stands still). Median of 20 calls in one session, 30 ms apart,
-# so that they meet every age of the last sum.
+# counts: overview(), which a console calls each second, with 10 thousand, 1 million and 10 million (COUNTS_MAX) jobs in
+# 50 queues. Each size is measured twice: after vacuum, and without autovacuum after a tenth of the rows were rewritten and
+# workers were busy. Meanwhile 200 jobs a second are pushed one by one, and the scheduler folds the counters. One more row:
+# the scheduler is stopped and 2,000 pushes are not folded yet. Each figure is the median of 20 calls in one session, 30 ms
+# apart, so that the last fold is of every age.
 
 part_counts() {
     local want have=0 r
@@ -36,7 +36,7 @@ busy() { # clients
 read_overview() { # row
     start_scheduler
     "$bin/pgbench" -n -M prepared -f "$dir/insert.push.1" -c 1 -T 3 -R 200 ours >/dev/null 2>&1 &
-    sleep 2 # into the load, whose time is stated
+    sleep 2 # let the load begin; how long it takes is known
     overview "$1"
     wait $!
     stop_scheduler

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# designs: claim + complete of ours beside designs that were not taken (designs/*.sql, DESIGNS.md), in the shapes of work. Beside the
-# workers of each runs a loop of pgbench: the prototype's scheduler, and what moves finished jobs in deferred.
+# designs: claim and complete of ours beside designs that were not taken (designs/*.sql, DESIGNS.md), with the shapes of work.sh.
+# Beside the workers of such a design runs a loop of pgbench: the scheduler of the prototype, or the loop of `deferred` that
+# moves finished jobs into history.
 
 setup_deferred() {
     setup_ours deferred
@@ -27,7 +28,7 @@ SQL
     done
 }
 
-# what runs beside the workers in these two, for some seconds more than they do
+# starts the loop beside the workers of these two; it runs some seconds longer than they do
 beside_pid=
 start_beside() { # engine, batch
     local f=$dir/$1.beside

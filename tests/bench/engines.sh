@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# The engines: how each is set up, emptied, filled and counted, and its scripts for pgbench. Ours and the plain table
-# have theirs here; those of graphile-worker and pg-boss are heard from their own libraries (peers.mjs); PgQ has SQL
-# functions. SCRIPTS: claim.N, done.N (completes the whole batch), one (completes job :i of it), push.N. Every fill spreads its jobs evenly over 50 queues (queue10 to queue59).
+# The engines: how each is set up, emptied, filled and counted, and its scripts for pgbench. The scripts of ours and of the
+# plain table are written here. Those of graphile-worker and pg-boss are the statements that their own libraries send
+# (peers.mjs listens to them). PgQ has SQL functions. The scripts of an engine: claim.N, done.N (completes the whole batch),
+# one (completes job :i of the batch), push.N. fill spreads its jobs evenly over 50 queues (queue10 to queue59).
 
 names="'queue' || (10 + i % 50)"
 
@@ -39,7 +40,7 @@ setup_ours() { # database (ours)
         skip both "queues.complete_and_claim() does not exist"
 }
 
-# push.SIZE of the plain table and, on ours, of INSERT, the push functions and INSERT without our statement trigger
+# scripts push.SIZE: of the plain table; of ours with INSERT, with the push functions, and with INSERT without the statement trigger
 pushes() { # engine
     local n t=$1 cols="(queue, kind, payload)" list
     [ "$t" = ours ] && t=queues.queue
@@ -57,7 +58,7 @@ pushes() { # engine
     echo "select * from queues.push('queue' || (10 + :client_id), '$payload', 'email');" >"$dir/push.push.1"
 }
 
-heard() { # engine: its library sets it up and is listened to
+heard() { # engine: its library sets it up, and peers.mjs writes down its statements
     if ! PEERS=$cache/npm PAYLOAD=$payload node "$here/peers.mjs" "$1" "$dir" 1,10,50,100 2>"$dir/peers.err"; then
         skip "$1" "its library failed: $(grep -m1 Error "$dir/peers.err" || head -1 "$dir/peers.err")"
         return 1
@@ -74,7 +75,7 @@ setup_graphile() {
     done
 }
 
-# version 10 with the index by which 12 fetches: without it, each fetch sorts all that waits in the queue
+# version 10 with the index that version 12 fetches by: without it, each fetch sorts all jobs that wait in the queue
 setup_pgboss() {
     heard pgboss || return 0
     sql pgboss -c "create index on pgboss.job (name, priority desc, created_on, start_after) where state < 'active'"
@@ -90,7 +91,7 @@ setup_pgq() {
     echo "select pgq.insert_event('q', 'email', '$payload');" >"$dir/pgq.push.1"
     echo "select count(pgq.insert_event('q', 'email', p)) from unnest(array_fill('$payload'::text, array[100])) p;" >"$dir/pgq.push.100"
     sed 's/\[100\]/[1000]/' "$dir/pgq.push.100" >"$dir/pgq.push.1000"
-    # behind the last tick there is no batch, and asking for the events of none is an error, not an empty answer
+    # after the last tick there is no batch, and get_batch_events() of no batch is an error, not an empty answer
     cat >"$dir/pgq.claim.100" <<'SQL'
 select coalesce(pgq.next_batch('q', 'c'), 0) as b \gset
 \if :b
@@ -104,7 +105,7 @@ fresh_pgq() {
         -c "select pgq.set_queue_config('q', 'ticker_max_count', '100')" -c "select pgq.register_consumer('q', 'c')" >/dev/null
 }
 
-setup() { # engines that this run needs
+setup() { # sets up the engines that this run needs
     local e
     RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
     while IFS=$'\t' read -r e why; do
@@ -136,11 +137,11 @@ fill() { # engine, jobs
     plain) sql plain -c "insert into plain (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, $2) i" ;;
     prototype) sql prototype -c "insert into prototype.job (queue, kind, payload) select i % 50, 'email', '$payload' from generate_series(1, $2) i" ;;
     ours | deferred) sql "$1" -c "insert into queues.queue (queue, kind, payload) select $names, 'email', '$payload' from generate_series(1, $2) i" ;;
-    graphile) # in parts: jobs of one call have one run_at
+    graphile) # in parts: all jobs of one call have the same run_at
         for ((n = 0; n < $2; n += 20000)); do
             echo "select count(*) from graphile_worker.add_jobs(array(select ($names, '$payload'::json, null, null, null, null, null, null)::graphile_worker.job_spec from generate_series(1, least(20000, $2 - $n)) i));"
         done | sql graphile >/dev/null ;;
-    pgboss) # in parts, as its own insert() of 1000, which names one queue
+    pgboss) # in parts: its own insert() takes 1000 jobs of one queue
         for ((n = 0; n < $2; n += 1000)); do
             sed "s/queue10/queue$((10 + n / 1000 % 50))/g" "$dir/pgboss.push.1000"
         done | sql pgboss >/dev/null ;;
@@ -149,7 +150,7 @@ fill() { # engine, jobs
 }
 settle() { sql "$1" -c "vacuum analyze" -c checkpoint; }
 
-# jobs that are not done
+# how many jobs are not done
 left() {
     case $(base "$1") in
     plain) sql plain -c "select count(*) from plain" ;;
@@ -162,7 +163,7 @@ left() {
     esac
 }
 
-# What a worker does over and over: claim, complete. both = complete_and_claim, which begins with nothing to complete.
+# What a worker does in a loop: claim, complete. both = complete_and_claim; its first call has nothing to complete.
 script() { # engine, batch, single (1: completed one by one)
     local e=$1 f=$dir/run.$1.$2.$3 i
     [ "$e" != none ] || e=$(best)

@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# fair: 49 queues with one job a second each, and one with 1 M jobs: how long the 49 wait, alone and beside the big one.
-# 4 workers take up to 10 jobs at a time and spend 20 ms on them (a pause: the wait is what is asked for here, not how
-# many jobs the processor stands); one that finds nothing asks again after 5 ms.
-# Then urgent (also a part of its own): two real workers of one job at a time on a hundred jobs that take 1 s, or 60 s. A job of priority 0 and
-# one of a queue that had nothing to do come meanwhile: both should start within one running job's time.
+# fair: 49 queues get one job a second each, and one queue has a million jobs. How long do the jobs of the 49 wait, alone and
+# beside the big queue? 4 workers take up to 10 jobs at a time and spend 20 ms on them. They only pause, because the wait is
+# measured, not the load on the processor. A worker that finds nothing asks again after 5 ms.
+# Then urgent (also a part of its own): two real workers, one job at a time each, work on a hundred jobs that take 1 s, or 60 s.
+# Meanwhile a job of priority 0 is pushed, and a job of a queue that was idle. Both should start within the time of one job.
 
 part_fair() {
     local e r big
@@ -58,14 +58,14 @@ urgent_once() { # how long the jobs take, s
     done
     until [ "$(sql ours -c "select count(*) $started = 'slow'")" = 2 ]; do sleep 0.05; done
     sql ours -c "insert into queues.queue (queue, kind, priority, payload) values ('big', 'urgent', 0, '$payload'), ('idle', 'first', 5, '$payload')"
-    for w in urgent first; do # in the book while it runs; when it is over, in the history
+    for w in urgent first; do # read from the lease while the job runs, from history when it has ended
         until [ -s "$dir/$w" ]; do
             sql ours -c "select round(extract(epoch from w.started - q.created)::numeric, 2) $started = '$w'" \
                 -c "select round(extract(epoch from started - created)::numeric, 2) from queues.history where kind = '$w'" | head -1 >"$dir/$w"
             sleep 0.05
         done
     done
-    while kill "${workers[@]}" 2>/dev/null; do # the second time they do not wait for their jobs
+    while kill "${workers[@]}" 2>/dev/null; do # the second signal: they do not wait for their jobs
         sleep 0.5
     done
     wait "${workers[@]}" 2>/dev/null || true

@@ -1,5 +1,5 @@
 // graphile-worker's own runner with the settings under which its performance page gives its figures; tasks do nothing.
-//   node graphile.mjs drain     works what is there, then ends
+//   node graphile.mjs drain     runs the jobs that wait, then ends
 //   node graphile.mjs           until SIGTERM; prints the ms from a payload's t (seconds since 1970) to the start of its task
 import { createRequire } from 'node:module';
 

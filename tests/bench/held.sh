@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154
-# held: what a snapshot that somebody holds for 45 s (HOLD) does to claim + complete in batches of 10 by 8 clients: jobs/s
-# in the 6 s before and in its last 8 s, from the jobs really gone. Peers begin with 1 M jobs (HELD_JOBS) waiting, ours
-# with 2.5 times as many, as it takes more of them. Then ours while a transaction that pushed stays open, and while pg_dump
-# runs again and again; beside these two, what the same 45 s are worth with nothing held, and with a core taken by a
-# process that has nothing to do with the server: a run's seconds differ by a quarter here, and a dump needs a core.
+# held: somebody holds a snapshot for 45 s (HOLD). What does this cost 8 clients that claim and complete batches of 10?
+# Measured: jobs/s in the 6 s before and in the last 8 s, counted from the jobs that are gone. The other systems begin with
+# 1 M waiting jobs (HELD_JOBS), ours with 2.5 times as many, because it finishes more. Then two rows of ours: a transaction
+# that pushed stays open, and pg_dump runs again and again. To compare with these two, the same 45 s with nothing held, and
+# with a process that keeps one core busy: the seconds of one run differ by a quarter, and a dump needs a core.
 
 hold_secs=${HOLD:-45}
 
@@ -28,7 +28,7 @@ hold() { # engine, what is held
     s=$(script "$e" 10 0)
     if [ "$2" = snapshot ]; then
         prepare "$e" $((n * backlog)) 10
-    else # as it came out of the last one, filled up
+    else # as the last run left it, filled up
         b=$((n * backlog - $(left "$e")))
         fill "$e" $((b > 0 ? b : 0))
         settle "$e"
@@ -49,8 +49,8 @@ hold() { # engine, what is held
     figure "held: $2" "pages a job before" "$e" "$(pages_a_job "$a" "$b")"
     figure "held: $2" "pages a job in its last 8 s" "$e" "$(pages_a_job "$c" "$d")"
 }
-at() { # seconds since start, engine: jobs left, the server's time and pages read then
-    # a stated time is measured, so this sleeps until it has come
+at() { # seconds since start, engine: prints the jobs left, the server's time, the pages read so far
+    # the times of the measurement are fixed, so this sleeps until the time comes
     sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print (d > 0 ? d : 0) }')"
     local t
     t=$(now)

@@ -1,6 +1,6 @@
-# Draws the series of `make bench T=hour` (hour.sh): a panel a column, its highest value beside its name. Input: tab
-# separated, names in the first line, the first column is the time in seconds. -v title=TEXT, -v events=FILE: lines of
-# second, tab, word; each is a line through all panels, and its word stands below.
+# Draws the series of `make bench T=hour` (hour.sh): a panel for each column, with its highest value beside its name. Input:
+# values with tabs between them; the first line has the names, the first column is the time in seconds. -v title=TEXT.
+# -v events=FILE: lines of second, tab, word. Each becomes a line through all panels, with the word below.
 function xml(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); return s }
 function number(v) { return v >= 100 ? sprintf("%.0f", v) : sprintf("%.1f", v) }
 BEGIN { FS = "\t"; width = 760; height = 44; left = 150; step = height + 10; top = 34 }

@@ -1,14 +1,14 @@
 # shellcheck shell=bash disable=SC2154
-# hour: does anything grow? One mixed load for SECONDS (3600): RATE (2000) jobs a second into 20 queues by four pushers, two
-# workers of 24 jobs each, the scheduler. Of 100 jobs about 63 come in batches of ten, 4 have one of 50 concurrency keys,
-# 4 are pushed for later, 3 fail once or twice and are tried again, 2 have a unique key, 1 a time at which it expires;
-# one in two thousand fails for good. The queues differ in weight, history and retention (from one minute on).
-# HELD: what somebody holds from the second tenth on: nothing, snapshot (one repeatable-read transaction until the end) or
-# pg_dump (again and again).
+# hour: does anything grow? One mixed load for SECONDS (3600): four pushers push RATE (2000) jobs a second into 20 queues;
+# two workers with 24 jobs at a time each, and the scheduler, run beside them. Of 100 jobs about 63 come in batches of ten, 4
+# have one of 50 concurrency keys, 4 are pushed for later, 3 fail once or twice and are retried, 2 have a unique key, 1 has a
+# time at which it expires. One in two thousand fails for good. The queues differ in weight, history and retention (one minute
+# and more). HELD says what somebody holds from the second tenth on: nothing, snapshot (one repeatable-read transaction until
+# the end) or pg_dump (again and again).
 #
-# Every EVERY (10) s a row: what was done, what waits, from push to start, pages, dead rows, sizes, processor time. OUT
-# (beside the raw figures) gets series.tsv and series.svg. The end compares means of the last tenth with the second one. It
-# exits with 1 where there is nothing to compare: a program ended, a sample is missing, nothing was done.
+# One row every EVERY (10) s: jobs done, backlog, push to start, pages, dead rows, sizes, processor time. The files series.tsv
+# and series.svg are written into OUT (default: beside the raw figures). The end compares the means of the last tenth with
+# those of the second. Exit code 1 if there is nothing to compare: a program ended, a sample is missing, nothing was done.
 
 hour_secs=${HOUR:-3600} hour_rate=${RATE:-2000} hour_every=${EVERY:-10} hour_held=${HELD:-nothing}
 hour_columns="seconds done_s backlog p50_ms p99_ms pages_job dead_queue dead_leases dead_books heap_mb index_mb history_mb scheduler_pct server_pct overview_ms load"
@@ -24,9 +24,9 @@ hour_step() { # its number, rows a tenth
 hour_more() { :; }
 hour_end() { :; }
 
-# A part is these functions, PART_ready before the load begins, PART_step before each row, PART_more for the cells of its
-# own columns, PART_end after the last row.
-hour_run() { # part, what is special
+# A part has these functions: PART_ready is called before the load begins, PART_step before each row, PART_more for the
+# cells of the part's own columns, PART_end after the last row.
+hour_run() { # part, what is special about it
     local tenth=$((hour_secs / hour_every / 10)) k
     part=$1 out=${OUT:-$RAW.$1} special=$2
     [ "$tenth" -ge 1 ] || { say "$part: SECONDS=$hour_secs is too short: $((hour_every * 10)) at least"; exit 2; }
@@ -59,7 +59,7 @@ hour_title() {
     echo "$hour_secs s at $hour_rate jobs/s offered, $special; $(nproc) cores, $(date +%Y-%m-%d)"
 }
 
-hour_queues() { # hour0 to hour19; what is not said is as for any queue
+hour_queues() { # settings of hour0 to hour19; all others have their defaults
     empty ours
     sql ours -c "insert into queues.queue_config (queue, weight, backoff_base, history, retention, max_running, rate, max_per_key)
         select 'hour' || i, case i % 5 when 0 then 4 else 1 end, '1 s', case i % 10 when 8 then 'none' when 9 then 'meta' else 'full' end,
@@ -68,7 +68,7 @@ hour_queues() { # hour0 to hour19; what is not said is as for any queue
         from generate_series(0, 19) i"
 }
 
-# Each script is a kind of push; its weight is how often it is run, jobs how many it pushes. t is when the job may start.
+# Each script is a kind of push. Its weight says how often it runs, jobs how many jobs it pushes. t is when the job may start.
 hour_scripts() {
     local q="'hour' || :q" t="extract(epoch from clock_timestamp())" weight jobs name text
     hour_pushes=() hour_each=() hour_jobs=0 hour_weights=0
@@ -91,7 +91,7 @@ PUSHES
 
 hour_start() {
     local n
-    fill ours 1000 # the queues' first leases and statistics, as after any minute of work
+    fill ours 1000 # leases and statistics of the queues, as after a minute of work
     settle ours
     start_scheduler
     hour_pids=("$scheduler_pid")
@@ -121,7 +121,7 @@ hour_hold() { # seconds
     hour_pids+=($!)
 }
 
-hour_alive() { # none of the programs has ended
+hour_alive() { # fails if one of the programs has ended
     local p
     for p in "${hour_pids[@]}"; do
         kill -0 "$p" 2>/dev/null && continue
@@ -138,7 +138,7 @@ hour_stop() {
 }
 
 hour_wait() { # seconds since start
-    # a stated time is measured, so this sleeps until it has come
+    # the times of the rows are fixed, so this sleeps until the time comes
     sleep "$(awk -v a="$start" -v b="$(now)" -v s="$1" 'BEGIN { d = a + s - b; print (d > 0 ? d : 0) }')"
 }
 
@@ -159,7 +159,7 @@ select c.done, c.backlog, sum(pages), sum(n_dead_tup) filter (where relname = 'q
 from counts c, tables group by 1, 2
 SQL
 }
-# Processor time in ns, from the kernel's clock of each process: of the scheduler (s: program and backends) and of the server (p)
+# Processor time in ns, from the kernel's clock of each process: s = of the scheduler (program and sessions), p = of the server
 hour_spent() {
     local p server backends
     server=$(head -1 "$dir/data/postmaster.pid")
@@ -175,7 +175,7 @@ hour_overview() { # ms
     sql ours -c "explain (analyze, timing off) select * from queues.overview()" -c "explain (analyze, timing off) select * from queues.overview()" |
         sed -n 's/^Execution Time: \([0-9.]*\) ms/\1/p' | tail -1
 }
-hour_waits() { # lines of the workers since the last look, in order
+hour_waits() { # prints the lines that the workers wrote since the last call, sorted
     local n from
     for n in 1 2; do
         from=$(cat "$dir/hour.from.$n" 2>/dev/null || echo 0)
@@ -213,7 +213,7 @@ hour_row() {
     hour_done=$n hour_pages=$pages hour_at=$at
 }
 
-# Means of the second and of the last tenth, as figures; nothing done or an empty cell is no series
+# Writes the means of the second and of the last tenth as figures. Fails if nothing was done or a cell is empty
 hour_compare() { # series, rows a tenth
     local name second last
     awk -F'\t' -v rows=$(($2 * 10)) 'NR == 1 { n = NF; next }

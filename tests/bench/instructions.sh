@@ -1,9 +1,11 @@
 # shellcheck shell=bash disable=SC2154
-# instructions: what one job costs the worker's server process in user space, counted by valgrind (callgrind) instead of
-# timed: the same figure again within a few per cent, however busy the machine is. The difference of two runs of one
-# client, so that neither connecting nor planning counts. Without: waiting for the disk, the kernel, other clients, and
-# the scheduler, which could not keep up with its own pace here: its leases are laid ready. Where the counted server does
-# not start, or counts nothing, the bench says so and exits with 1.
+# instructions: how many instructions one job costs the worker's server process in user space. valgrind (callgrind) counts
+# them, so the figure is the same again within a few per cent, however busy the machine is. It is the difference of two runs
+# of one client, a long and a short one, so neither connecting nor planning counts. Not counted: waiting for the disk, the
+# kernel, other clients, and the scheduler. A scheduler under valgrind would be too slow, so lay_leases makes all leases
+# before the run. If the server does not start under valgrind, or nothing is counted, the bench says so and exits with 1.
+#
+# To compare with another commit, run this twice in each of two checkouts: an engine is the files in its sql/core.
 
 valgrind_server() { # on or off
     "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -w -t 120 -m fast stop >/dev/null
@@ -19,7 +21,7 @@ valgrind_server() { # on or off
     }
 }
 
-# of a run of pgbench, by its number: instructions of the processes that served its two sessions, of which the first only asks
+# number of a run of pgbench: prints the instructions of the two processes that served its sessions (in the first, pgbench only asks for its settings)
 counted() {
     local pid
     awk '$2 == "pgbench" && /disconnection:/ { print $1 }' "$dir/log.counted" | sed -n "$((2 * $1 - 1)),$((2 * $1))p" | while read -r pid; do
@@ -43,7 +45,7 @@ count_script() { # engine, script, jobs a transaction, jobs a lease
     prepare "$e" $(($3 * 400 + 50000)) "$4"
     [ "$(base "$e")" != ours ] || lay_leases "$4"
     valgrind_server on || return 1
-    for t in $((10 * few)) $((10 * few)) $((30 * few)); do # the first warms
+    for t in $((10 * few)) $((10 * few)) $((30 * few)); do # the first one fills caches, the figure is the third minus the second
         "$bin/pgbench" -n -M prepared -f "$2" -c 1 -t "$t" -D l='{}' -D v='{}' -D s='{}' "$(base "$e")" >"$dir/pgbench.out" 2>&1 ||
             { say "$e: $(grep -m1 -i error "$dir/pgbench.out")"; return 1; }
     done
@@ -53,7 +55,7 @@ count_script() { # engine, script, jobs a transaction, jobs a lease
     per $spent $((20 * few * $3))
 }
 
-# Ours alone: what the rows above do not call.
+# Scripts for rows of ours alone: calls that the other rows do not make.
 own_scripts() {
     local n odd="where o % 2 = 1" even="where o % 2 = 0" half
     for n in 1 10; do

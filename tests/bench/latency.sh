@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154
-# latency: from push to the start of a waiting worker at 100 jobs a second; then what the idle installation costs.
-# programs: whole workers end to end: ours in C through the library (bench_worker, no-op callback, 24 at a time) beside
-# graphile-worker's own runner with its published settings (graphile.mjs).
+# latency: the time from a push to the start of the job by a waiting worker, at 100 jobs a second; then what the idle
+# installation costs. programs: whole workers from end to end: ours in C through the library (bench_worker: a callback that
+# does nothing, 24 jobs at a time) beside graphile-worker's own runner with its published settings (graphile.mjs).
 
 worker=$BUILD/tests/bench/bench_worker
 conninfo="host=$dir user=postgres dbname=ours"
 
-runner() { # engine: its worker's words in cmd
+runner() { # engine: puts the command line of its worker into cmd
     case $1 in
     ours) cmd=("$worker" "$conninfo" queues 24) ;;
     graphile) cmd=(env PEERS="$cache/npm" node "$here/graphile.mjs") ;;
@@ -35,7 +35,7 @@ part_latency() {
             runner "$e"
             "${cmd[@]}" >"$dir/waits" 2>"$dir/worker.err" &
             pid=$!
-            bench "$e" "$dir/$e.tick" 1 2 -R 100 # into its stride
+            bench "$e" "$dir/$e.tick" 1 2 -R 100 # until it runs evenly
             wc -l <"$dir/waits" >"$dir/waits.begin"
             bench "$e" "$dir/$e.tick" 1 $((secs * 2)) -R 100
             idle "$e" $pid
@@ -51,7 +51,7 @@ part_latency() {
     done
 }
 
-# processor time of the worker, our scheduler and each of the server's processes, in ticks: lines of pid and ticks
+# processor time, in ticks, of the worker, our scheduler and each process of the server: lines of pid and ticks
 spent() { # pid
     local p server
     server=$(head -1 "$dir/data/postmaster.pid")
@@ -60,9 +60,9 @@ spent() { # pid
     done | awk '{ print $1, $13 + $14 }'
 }
 idle() { # engine, pid
-    sleep 2 # what the load left behind is over
+    sleep 2 # until the rest of the load is over
     spent "$2" >"$dir/spent"
-    sleep 10 # the time that is measured
+    sleep 10 # the seconds that are measured
     figure latency "idle, % of a core" "$1" "$(spent "$2" | awk -v hz="$(getconf CLK_TCK)" '
         NR == FNR { was[$1] = $2; next }
         { n += $2 - was[$1] }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What all parts of the bench share: the throwaway server, one database an engine, running scripts of pgbench, and
-# the raw figures. A raw figure is a line `part TAB row TAB engine TAB value`; several lines of one key are its
-# rounds, in order. table.sh makes medians and ratios of them.
+# What all parts of the bench share: the throwaway server, one database for each engine, running pgbench, and the raw
+# figures. A raw figure is a line `part TAB row TAB engine TAB value`. Several lines with the same part, row and engine are
+# its rounds, in order. table.sh makes medians and ratios of them.
 
 # shellcheck disable=SC2034 # the parts use them
 rounds=${ROUNDS:-3} secs=${SECONDS_EACH:-5} backlog=${BACKLOG:-1}
@@ -17,7 +17,7 @@ bin=$(pg_config --bindir 2>/dev/null || true)
 payload='{"user_id": 12345, "template": "welcome", "locale": "en"}'
 dir=$(mktemp -d "${TMPDIR:-/tmp}/qbench.XXXXXX")
 chmod 755 "$dir"
-as=() clock=() # clock: what the server and our programs run under (long.sh)
+as=() clock=() # clock: a command under which the server and our programs run (long.sh)
 if [ "$(id -u)" = 0 ]; then
     as=(runuser -u postgres --)
     chown postgres "$dir"
@@ -62,9 +62,9 @@ CONF
 
 run_server() { "${as[@]}" "${clock[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w start >/dev/null; }
 
-has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # whether queuetop's runs beside it
+has_scheduler() { [[ $(base "$1") =~ ^(ours|deferred)$ ]]; } # whether queuetop's scheduler runs beside it
 
-# sql ENGINE [psql's options]: variants of one engine share its database
+# sql ENGINE [options of psql]. Variants of one engine share its database
 base() { case $1 in insert | push | uncounted | both | none) echo ours ;; *) echo "$1" ;; esac; }
 sql() {
     local d
@@ -73,7 +73,7 @@ sql() {
     psql -XAtq -v ON_ERROR_STOP=1 -d "$d" "$@"
 }
 
-# Transactions of a script for so many seconds: prints nothing, since pgbench also counts those that found no job.
+# Runs a script for some seconds. It prints nothing, because the tps of pgbench count transactions that found no job, too.
 bench() { # engine, script, clients, seconds, more of pgbench's options
     local e=$1 s=$2 c=$3 t=$4
     shift 4
@@ -84,7 +84,7 @@ bench() { # engine, script, clients, seconds, more of pgbench's options
 }
 tps() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$dir/pgbench.out"; }
 
-# The installation's own scheduler, as a user runs it.
+# The real scheduler, started as a user starts it.
 scheduler_pid=
 start_scheduler() { # database (ours)
     [ -x "$QUEUETOP" ] || { say "$QUEUETOP is missing: make"; exit 1; }
@@ -98,11 +98,11 @@ stop_scheduler() {
     scheduler_pid=
 }
 
-pages() { # engine: pages of its tables and indexes read so far; what backends have counted shows within a second
+pages() { # engine: pages of its tables and indexes read so far. What a session reads is counted within a second
     sql "$1" -c "select sum(coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0) + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0))
         from pg_statio_user_tables"
 }
-now() { # a clock that nobody sets, in seconds
+now() { # seconds of a clock that nobody can set
     local up
     read -r up _ </proc/uptime
     echo "$up"
@@ -110,14 +110,14 @@ now() { # a clock that nobody sets, in seconds
 per() { awk -v n="$1" -v s="$2" -v f="${3:-%.0f}" 'BEGIN { printf f, n / (s > 0 ? s : 1e-9) }'; }
 quantile() { sort -n | awk -v q="$1" '{ v[NR] = $1 } END { if (NR) print v[int((NR - 1) * q) + 1]; else print 0 }'; }
 
-facts() { # what the figures were taken on
+facts() { # the machine and the versions of this run
     fact date "$(date +%Y-%m-%d)"
     fact machine "$(nproc) cores, $(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), disk $(disk)"
     fact system "$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release 2>/dev/null || uname -sr)"
     fact versions "PostgreSQL $("$bin/postgres" --version | sed 's/.*) \([0-9.]*\).*/\1/')$(npm_version graphile-worker)$(npm_version pg-boss)$(node_version)$(pgq_version)"
     fact settings "fsync and synchronous_commit on, unix socket, shared_buffers 2 GB, jit off"
 }
-disk() { # the block device under the server: its kind
+disk() { # the kind of the block device under the server
     local d
     d=$(lsblk -nro pkname,name,tran,rota "$(df --output=source "$dir" | tail -1)" 2>/dev/null | head -1 || true)
     case $(df --output=source "$dir" | tail -1) in

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Keeps the machine busy while something else runs: load.sh [SHELLS] -- COMMAND...
-# SHELLS (16) endless loops compete with the command for the processors until it ends. The tests must pass under it
-# as they do alone: tests/bench/load.sh 16 -- make check T="test_fair"
-# With PAUSES=n also each process that the command started is stopped now and then, n of them a second, for up to two
-# seconds: what a machine does that swaps or whose host is busy.
+# SHELLS (16) endless loops compete with the command for the processors until it ends. Tests must pass under this load as
+# they do without it: tests/bench/load.sh 16 -- make check T="test_fair"
+# With PAUSES=n, also n times a second a process that the command started is stopped for up to two seconds, as on a
+# machine that swaps or whose host is busy.
 set -u
 
 shells=16
@@ -26,7 +26,7 @@ for ((i = 0; i < shells; i++)); do
     pids+=($!)
 done
 
-below() { # pid: itself and all that it started
+below() { # pid: prints it, and all processes that it started
     local child
     echo "$1"
     for child in $(ps -o pid= --ppid "$1"); do

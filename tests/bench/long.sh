@@ -1,22 +1,22 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# long: the load of hour.sh (1,000 jobs a second for 7,200 s; HOUR, RATE) while all happens that happens to a queue in a
-# day: schedules push, an operator acts, programs are killed, somebody holds a snapshot, backups are taken, and the UTC day
+# long: the load of hour.sh (1,000 jobs a second for 7,200 s; HOUR, RATE), and meanwhile everything that happens to a queue in
+# a day: schedules push, an operator acts, programs are killed, somebody holds a snapshot, backups are taken, and the UTC day
 # changes in the middle. The plan, in parts of the run:
 #   schedules     ten at * * * * *, five @every 10s, one at midnight; missed runs are made up for
-#   acts          thirty-nine: requeue failed jobs, pause a queue, resume that queue, purge; extend of what a killed worker held
-#   kill -9       at twelfths: the scheduler at 2, 6 and 10, the first worker at the others; started again a row later
+#   acts          thirty-nine: requeue failed jobs, pause a queue, resume this queue, purge; extend the leases of a killed worker
+#   kill -9       at twelfths: the scheduler at 2, 6 and 10, the first worker at the others; each is started again a row later
 #   snapshot      one transaction from 1/6 on, for 1/3
 #   pg_dump       at 1/8, 3/8, 5/8 and 7/8
-#   midnight      at 1/2: the server and our programs see a clock that is ahead (libfaketime, FAKETIME_LIB). Without that
-#                 library the run says so and keeps the real clock.
-# OUT gets events.tsv beside the series, and acts.log. Further columns: memory of the second worker (never killed), of the
-# scheduler, of a console that shows its screens in turn, and of the server's processes without shared memory; partitions.
-# The end lets the queues run empty, then makes up the books (long_books), and exits with 1 where a sum is wrong.
+#   midnight      at 1/2: the server and our programs see a clock that is ahead (libfaketime, FAKETIME_LIB). If the library
+#                 is missing, the run says so and uses the real clock.
+# OUT gets events.tsv and acts.log beside the series. Further columns: the memory of the second worker (which is never
+# killed), of the scheduler, of a console that shows its screens in turn, and of the server's processes without shared
+# memory; partitions. At the end the queues run empty; then long_books checks all sums. Exit code 1 if a sum is wrong.
 
 part_long() {
     hour_secs=${HOUR:-7200} hour_rate=${RATE:-1000}
     hour_columns+=" worker_mb scheduler_mb console_mb server_mb partitions"
-    # what is killed is up again before the next kill
+    # a killed program runs again before the next kill
     [ $((hour_secs / hour_every)) -ge 24 ] || { say "long: SECONDS=$hour_secs is too short: $((hour_every * 24)) at least"; exit 2; }
     command -v tmux >/dev/null || { say "long: tmux is missing: make deps-check"; exit 1; }
     hour_run long "cron, acts, kills, a snapshot, dumps, midnight"
@@ -46,7 +46,7 @@ long_schedules() {
     act cron add midnight '0 0 * * *' -q hour19 -k midnight --catch-up all
 }
 
-# The server starts again with a clock by which midnight comes in the middle of the run.
+# Starts the server again, with a clock that reaches midnight in the middle of the run.
 long_clock() {
     local lib=${FAKETIME_LIB:-$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -1)}
     long_ahead=0
@@ -97,7 +97,7 @@ long_begin() {
     [ "$long_ahead" = 0 ] || printf '%s\tmidnight\n' "$long_midnight" >>"$out/events.tsv"
 }
 
-long_again() { # what was killed a row ago
+long_again() { # starts the program again that was killed a row ago
     if [ "$1" = 0 ]; then
         start_scheduler
         hour_pids[0]=$scheduler_pid
@@ -108,7 +108,7 @@ long_again() { # what was killed a row ago
     long_killed=''
 }
 
-act() { # a verb with its options; nothing matched is no fault
+act() { # a verb with its options; if no job matched, this is no failure
     local status=0
     echo "$(date +%T) $*" >>"$out/acts.log"
     "${clock[@]}" "$QUEUETOP" "$@" --yes -d "$conninfo" </dev/null >>"$out/acts.log" 2>&1 || status=$?
@@ -150,14 +150,14 @@ long_write_dump() {
     "$bin/pg_dump" ours | wc -c >>"$dir/long.dumped"
 }
 
-# Runs a function beside the load. Its exit status goes into a file: `wait` does not know it any more when another process
-# has got the same number since.
+# Runs a function beside the load. It writes its exit status into a file: `wait` forgets the status if another process gets
+# the same process id later.
 long_beside() {
     long_waits=$((long_waits + 1))
     { "$1" && echo well >"$dir/long.end.$long_waits" || echo "$1 failed" >"$dir/long.end.$long_waits"; } &
 }
 
-long_mb() { # field of a process's status, processes: their sum in MB
+long_mb() { # field of /proc/PID/status, processes: the sum in MB
     local field=$1 p
     shift
     for p; do
@@ -173,13 +173,13 @@ long_more() {
         "$(sql ours -c "select count(*) from pg_class where relispartition and relkind = 'r' and relnamespace = 'queues'::regnamespace")"
 }
 
-# The pushers end by themselves, since only then pgbench says what it pushed; the workers do what is left.
+# Waits until the pushers end, because pgbench says only at its end how much it pushed. The workers finish the rest.
 long_end() {
     local p left=1 tries
     [ -z "$long_killed" ] || long_again "$long_killed"
     [ -z "$long_paused" ] || long_resume
     for p in $(seq "$long_waits"); do
-        while [ ! -s "$dir/long.end.$p" ]; do sleep 1; done # between looks at what ends by itself
+        while [ ! -s "$dir/long.end.$p" ]; do sleep 1; done # these processes end by themselves; wait before the next look
         [ "$(cat "$dir/long.end.$p")" = well ] || { say "long: $(cat "$dir/long.end.$p")"; exit 1; }
     done
     wait "${hour_pids[3]}" || { say "long: the pushers failed: $(tail -1 "$dir/hour.push")"; exit 1; }
@@ -187,12 +187,12 @@ long_end() {
     for p in $(seq 0 4); do act cron pause "often $p"; done
     for ((tries = 0; tries < 120 && left > 0; tries++)); do
         left=$(sql ours -c "select sum(scheduled + ready + retry + running) from queues.overview()")
-        sleep 1 # between looks at what ends by itself
+        sleep 1 # these processes end by themselves; wait before the next look
     done
     long_books
 }
 
-# What was pushed by the pushers' own count and by schedules must be what the counters, the tables and the workers' ledgers say.
+# The jobs that the pushers and the schedules pushed must equal what the counters, the tables and the ledgers of the workers say.
 long_books() {
     local pushed cron refused c_pushed completed failed cancelled left t_failed t_left runs distinct twice
     pushed=$(awk -v each="${hour_each[*]}" 'BEGIN { split(each, jobs, " ") } /^SQL script/ { i++ }
@@ -227,7 +227,7 @@ long_books() {
     long_fault "$c_pushed" $((completed + failed + cancelled + left)) "what was pushed and what became of it"
     long_fault "$t_failed" "$failed" "failed jobs in the table and the counter"
     long_fault "$t_left" "$left" "waiting jobs in the table and the counters"
-    # what expired need not have been started
+    # a job that expired may never have started
     if [ "$distinct" -gt "$c_pushed" ] || [ $((distinct + cancelled)) -lt "$c_pushed" ]; then
         long_fault "$distinct" "$c_pushed" "jobs started and jobs pushed"
     fi

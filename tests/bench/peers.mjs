@@ -1,6 +1,6 @@
-// Sets up graphile-worker and pg-boss in their databases by their own libraries, and listens to what these send
-// while a few jobs go through them: the statements heard become scripts for pgbench. So the statements are exactly
-// the library's own, of the version installed, and none of them stands in our files.
+// Sets up graphile-worker and pg-boss in their databases with their own libraries. While a few jobs go through them, it
+// listens to the statements that the libraries send, and makes scripts for pgbench of them. So the scripts are exactly what
+// the installed version sends, and our files have no copy of it.
 //   node peers.mjs graphile|pgboss DIRECTORY SIZES    environment: PEERS (where node_modules is), PGHOST, PAYLOAD
 import { createRequire } from 'node:module';
 import { writeFileSync } from 'node:fs';
@@ -29,10 +29,10 @@ async function during(work, wanted) { // the longest statement that matches
 
 const literal = (v) => v === null || v === undefined ? 'null' : typeof v === 'number' || typeof v === 'boolean' ? String(v)
   : `'${(typeof v === 'object' ? JSON.stringify(v) : String(v)).replaceAll("'", "''")}'`;
-// On one line, $1.. filled in: given = { number: expression }, the others as the library sent them.
+// The statement on one line, with values for $1, $2, ...: given = { number: expression }; the others as the library sent them.
 const fill = ({ text, values }, given) => text.replace(/--[^\n]*/g, '').replace(/\s+/g, ' ').trim().replace(/;$/, '')
   .replace(/\$(\d+)/g, (_, n) => given[n] ?? literal(values[n - 1]));
-// The rows of a statement as arrays, since pgbench keeps one row only: its last part becomes a WITH term as well.
+// The rows of a statement as arrays, because pgbench keeps one row only: its last part becomes a CTE, too.
 function gathered(sql, columns) {
   let at = 0;
   if (/^with\b/i.test(sql)) {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# push: one at a time by 1 and 8 clients, and in batches of 100 and 1000 by 2 clients, into empty tables. uncounted is
-# our INSERT with the statement trigger off, which keeps the counters: what these cost.
+# push: one job at a time by 1 and 8 clients, and batches of 100 and 1000 by 2 clients, into empty tables. uncounted is our
+# INSERT without the statement trigger, which keeps the counters. The difference is what they cost.
 
 part_push() {
     local shape n c r e
@@ -19,7 +19,7 @@ part_push() {
     done
 }
 
-triggers() { # enable or disable ours that run once a statement
+triggers() { # enable or disable: our statement triggers
     sql ours -c "select format('alter table queues.queue $1 trigger %I', tgname) from pg_trigger
         where tgrelid = 'queues.queue'::regclass and not tgisinternal and tgtype & 1 = 0" | sql ours
 }

@@ -1,9 +1,10 @@
 # shellcheck shell=bash disable=SC2154
-# queues: what the number of queues costs (QUEUES, "100 1000 10000 50000"): one job is pushed to each in one statement. Processor time and
-# pages of the backend that makes the scheduler's steps: until all are handed out and finished (and the longest of these steps), the folds
-# beside them, a step that hands out a thousand jobs of one queue while all others are idle, a take-over, a claim, and one refresh of the
-# console (overview). Ends with 1 if a bar is missed: no step longer than 1 s, a take-over in 5 s, what all queues cost within 1.5 of
-# linear from the last but one number to the last, a step and a claim that don't know how many there are.
+# queues: what the number of queues costs (QUEUES, "100 1000 10000 50000"). One statement pushes a job to each queue. Measured:
+# processor time and pages of the session that makes the steps. Rows: all jobs are handed out and finished; the longest step
+# of these; the folds beside them; a step that hands out a thousand jobs of one queue while all others are idle; a take-over;
+# a claim; one refresh of the console (overview). Exit code 1 if a bar is missed: no step takes longer than 1 s; a take-over
+# takes 5 s at most; ten times as many queues cost at most 15 times as much; a step and a claim cost the same with any number
+# of queues.
 
 part_queues() {
     local n name value missed
@@ -20,7 +21,7 @@ part_queues() {
     [ -z "$missed" ] || { say "missed: $missed"; exit 1; }
 }
 
-# Reads raw figures; one line for each bar that is missed.
+# Reads raw figures; prints a line for each bar that was missed.
 judge_queues() {
     awk -F'\t' '
         $1 == "queues" {

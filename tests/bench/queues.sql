@@ -1,10 +1,10 @@
--- What queues.sh measures, for so many queues (n). ms = processor time of this backend.
+-- The measurements of queues.sh, for n queues. ms = processor time of this session.
 set search_path = queues;
 create function public.spent() returns float8 language sql volatile as
 $$ select split_part(pg_read_file('/proc/self/schedstat', 0, 100), ' ', 1)::float8 / 1e6 $$;
 create function public.measure(name text, ask text, before text default 'select') returns void language plpgsql as $$
 declare
-    times constant int := 20; -- the clock goes by milliseconds
+    times constant int := 20; -- the clock of the processor time has steps of milliseconds
     was   float8;
     total float8 := 0;
     j     json;
@@ -18,8 +18,8 @@ begin
     insert into figures values (name || ', ms', total / times),
         (name || ', pages', (j #>> '{0,Plan,Shared Hit Blocks}')::float8 + (j #>> '{0,Plan,Shared Read Blocks}')::float8);
 end $$;
--- Steps until all is handed out and finished. The counters are folded beside them, as the scheduler does it; its word
--- is made to hold, however slow the machine is: else each step would be a take-over.
+-- Makes steps until all jobs are handed out and finished. Folds the counters beside them, as the scheduler does. The place of
+-- the scheduler is kept valid even on a slow machine; otherwise each step would be a take-over.
 create procedure public.work_off(holder text, name text) language plpgsql as $$
 declare
     was   float8;

@@ -1,11 +1,17 @@
 #!/bin/bash
-# The bench (`make bench`): our queue and its peers alternately on one throwaway server with fsync on. Ratios count;
-# absolute figures belong to the machine.
-#   make bench [T="push work"]      or  tests/bench/run.sh PART...; without a part: all but hour, long, queues, designs, instructions, bulk, upgrade, console, screens and foreign (ROWS=10000000)
-# Parts: push work level counters held counts fair urgent (of fair) latency queues programs designs instructions (by valgrind) bulk upgrade console screens (WATCH=60 BUDGET=2) foreign hour (SECONDS=3600: hour.sh) long (SECONDS=7200: long.sh). Environment: SECONDS_EACH (5) a run,
-# ROUNDS (3), BACKLOG (1) times the jobs that are laid ready, HOLD (45) s that a snapshot is held, HELD_ROUNDS (3), RAW: the file that
-# raw figures are added to, SHAPES: of work and instructions only these rows ("jobs clients one-by-one", separated by commas), OWN=REGEX: of instructions only these rows of ours alone. Prints
-# them as they come, then the table (tests/bench/table.sh RAW makes it again; --readme puts it into README.md).
+# The bench (`make bench`): our queue and others take turns on one throwaway server with fsync on. Compare the ratios;
+# absolute figures depend on the machine.
+#   make bench [T="push work"]  or  tests/bench/run.sh [PART...]
+# Parts that run without PART: push work level counters held counts fair latency programs. Only if they are named: urgent (a
+# part of fair), queues, designs, instructions (by valgrind), bulk, upgrade, console, screens (WATCH=60 BUDGET=2),
+# foreign (ROWS=10000000), hour (SECONDS=3600), long (SECONDS=7200). console, foreign, upgrade and screens run alone.
+# Variables of the environment:
+#   SECONDS_EACH=5    seconds of a run         ROUNDS=3         rounds
+#   BACKLOG=1         times as many jobs       HELD_ROUNDS=3    rounds of held
+#   HOLD=45           seconds of held          RAW=FILE         raw figures are appended to it
+#   SHAPES="1 4 0"    of work and instructions only these rows: jobs clients one-by-one, with commas between rows
+#   OWN=REGEX         of instructions only these rows of ours alone
+# It prints the figures as they come, then the table (tests/bench/table.sh RAW makes it again; --readme writes it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
 for f in lib engines push work designs instructions held counts fair latency queues bulk hour long; do

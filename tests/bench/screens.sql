@@ -1,6 +1,6 @@
--- What bench_screens.c lays ready before anybody watches: bench.queues names with jobs, and bench.minutes minutes of each in table
--- minute. Sizes that don't depend on the number of queues: 100,000 jobs in all, 40 nodes, 100 schedules, 200 acts. The claims
--- follow in C, as a claim sees what a step before has committed.
+-- The data that bench_screens.c makes before a console watches: bench.queues queues with jobs, and bench.minutes rows of table
+-- minute for each. Always the same: 100,000 jobs in all, 40 nodes, 100 schedules, 200 acts. The claims follow in C, because a
+-- claim sees only leases of a step that has committed.
 set search_path to queues;
 update setting set value = '1 day' where name in ('node_dead', 'node_late');
 
@@ -23,7 +23,7 @@ select count(*) from generate_series(1, 100) i,
     lateral (select * from pause(gen_random_uuid(), q.name, 'a look')
              union all select * from resume(gen_random_uuid(), q.name, 'looked at')) p;
 
--- A day's ebb and flow, as in tests/screens/fixture_week.sql; histograms of four buckets.
+-- More by day than by night, as in tests/screens/fixture_week.sql; histograms of four buckets.
 insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms, wait_max, run_max,
                     buckets, waits, runs, ready)
 select date_trunc('minute', now()) - n * interval '1 min', 'queue-' || lpad(q::text, 4, '0'), v, v, n % 97 / 96, n % 3, 0, 0,

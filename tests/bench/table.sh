@@ -1,6 +1,6 @@
 #!/bin/bash
-# The table of the raw figures that run.sh wrote: medians of the rounds, and ratios (the median of the ratios of each
-# round). Markdown, on standard output; with --readme between the markers of the README.md beside it.
+# Makes tables of the raw figures that run.sh wrote: the median of the rounds, and ratios (a ratio is the median of the
+# rounds' ratios). Prints Markdown; with --readme it writes it between the markers of the README.md beside it.
 #   tests/bench/table.sh [--readme] RAW...
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -22,7 +22,7 @@ function ratio(part, row, a, b,   x, y, n, m, i, list) {
     for (i = 1; i <= n && i <= m; i++) if (y[i] + 0 != 0) list = list " " x[i] / y[i]
     return list == "" ? "" : sprintf("%.2f", median(list))
 }
-function shown(v,   s) { # thousands apart
+function shown(v,   s) { # with commas between the thousands
     if (v == "" || v !~ /^-?[0-9]+$/) return v
     while (length(v) > 3) { s = "," substr(v, length(v) - 2) s; v = substr(v, 1, length(v) - 3) }
     return v s
@@ -42,7 +42,7 @@ function print_part(part,   i, j, k, n, r, line, under, pairs, ab) {
     }
     if (part in note) print "\n" note[part]
 }
-function print_held(   n, k, i, p, e, what, before, after, pages, any) { # a line for each thing held and engine
+function print_held(   n, k, i, p, e, what, before, after, pages, any) { # a line for each engine and each thing that was held
     n = split("nothing|snapshot|open push|a busy process|pg_dump", what, "|")
     before = "jobs/s before"; after = "jobs/s in its last 8 s"; pages = "pages a job"
     for (k = 1; k <= n; k++) {
@@ -50,7 +50,7 @@ function print_held(   n, k, i, p, e, what, before, after, pages, any) { # a lin
         for (i = 1; i <= columns[p]; i++) {
             e = column[p, i]
             if (!any++) print "\n| held " fact["held"] " | engine | " before " | " after " | last : before | " pages " before | in its last 8 s |\n|---|---|---|---|---|---|---|"
-            # a ratio of two rows of one engine, not of two engines of one row
+            # here a ratio compares two rows of one engine, not two engines in one row
             value[p, "both", "after"] = value[p, after, e]; value[p, "both", "before"] = value[p, before, e]
             print "| " title[p] " | " name(e) " | " shown(median(value[p, before, e])) " | " shown(median(value[p, after, e])) " | " \
                 ratio(p, "both", "after", "before") " | " median(value[p, pages " before", e]) " | " median(value[p, pages " in its last 8 s", e]) " |"
@@ -82,17 +82,17 @@ BEGIN {
     title["latency"] = "push to start at 100 jobs/s"; ratios["latency"] = "ours/graphile"
     title["programs"] = "whole programs, no-op jobs"; ratios["programs"] = "ours/graphile"
     title["hour"] = "a mixed load, means"; ratios["hour"] = "last/second"
-    note["push"] = "Ours uncounted: INSERT with the statement trigger off, which checks the job and keeps the counters."
-    note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. Jobs are counted in the tables."
-    note["instructions"] = "One client, counted by valgrind: the kernel, the disk and the scheduler left out."
-    note["counters"] = "Uncounted: complete writes nothing to delta."
-    note["level"] = "A pusher replaces what is done. Pages: of tables and indexes, each time one is looked at."
-    note["held"] = "Batches of 10, 8 clients; 1 M jobs waiting at the start, 2.5 M of ours."
+    note["push"] = "Ours uncounted: INSERT without the statement trigger, which checks the jobs and keeps the counters."
+    note["work"] = "50 queues. Ours: claim() and complete() in two transactions, or complete_and_claim() in one; history in full, counters, fencing, scheduler beside. graphile-worker and pg-boss: the statements that their own libraries send (50 task identifiers, no queue names; pg-boss 10 with the fetch index of 12). PgQ: one consumer, whole batches. The figures count jobs that are gone from the tables, not transactions."
+    note["instructions"] = "One client, counted by valgrind. Not counted: the kernel, the disk and the scheduler."
+    note["counters"] = "Uncounted: complete() writes nothing to table delta."
+    note["level"] = "A pusher replaces the jobs that are done. Pages: how often a page of a table or an index was read, from memory or disk."
+    note["held"] = "Batches of 10, 8 clients. At the start 1 M jobs wait, of ours 2.5 M."
     note["fair"] = "4 workers, up to 10 jobs at a time, 20 ms a batch."
-    note["latency"] = "graphile-worker: its own runner with its published settings. Idle: worker, scheduler and all processes of the server."
+    note["latency"] = "graphile-worker: its own runner with its published settings. Idle: processor time of the worker, the scheduler and all processes of the server."
     title["long"] = "a mixed load with all that happens in a day, means"; ratios["long"] = "last/second"
-    note["long"] = "Beside it the books at the end (tests/bench/long.sh)."
-    note["hour"] = "Nothing should grow from the second tenth to the last but history, until its retention (tests/bench/hour.sh)."
+    note["long"] = "At the end the sums are checked (tests/bench/long.sh)."
+    note["hour"] = "From the second tenth to the last only history should grow, until its retention is over (tests/bench/hour.sh)."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
     order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour long"
 }
@@ -105,7 +105,7 @@ NF == 4 {
 }
 END {
     print facts ".\n"
-    print "Medians of the rounds; a ratio is the median of the rounds'\'' ratios. Again: `make bench` (`make bench T=\"push work\"`; `tests/bench/run.sh` says more)."
+    print "Each figure is the median of the rounds; a ratio is the median of the rounds'\'' ratios. To measure again: `make bench` (`make bench T=\"push work\"`; `tests/bench/run.sh` says more)."
     n = split(order, p, " ")
     for (k = 1; k <= n; k++) { gsub(/_/, " ", p[k]); if (p[k] == "held") print_held(); else if (rows[p[k]]) print_part(p[k]) }
     for (s in why) print "\nSkipped: " s " (" why[s] ")."

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# work: claim and complete over 50 queues with everything on: history in full, counters, fencing, fairness, the
-# scheduler beside. Jobs that are really gone are counted in the tables. A run that finds too little waiting at its
-# end is made again with twice as much. Beside jobs/s: bytes of WAL a job, the scheduler's and autovacuum's included;
-# wal leaves out the images of whole pages, which depend on how long ago the last checkpoint was (here: just now).
+# work: claim and complete over 50 queues with everything on: history in full, counters, fencing, fairness, and the scheduler
+# beside. Jobs that are gone are counted in the tables. If too few jobs are left at the end of a run, it is repeated with
+# twice as many. Measured beside jobs/s: bytes of WAL for each job, with those of the scheduler and of autovacuum. The part
+# `wal` leaves out images of whole pages, because they depend on the time since the last checkpoint (here: a moment).
 
 # jobs a second and client that a backlog must stand (times BACKLOG)
 need() { # batch, clients, single
@@ -21,7 +21,7 @@ prepare() { # engine, jobs, batch
     settle "$1"
 }
 
-# prints jobs/s; leaves the WAL bytes a job in $dir/wal, without and with page images
+# prints jobs/s; writes the bytes of WAL a job into $dir/wal, without and with page images
 work_once() { # engine, batch, clients, single
     local e=$1 n=$2 c=$3 more=1 s wal a b
     s=$(script "$e" "$n" "$4")
@@ -37,7 +37,7 @@ work_once() { # engine, batch, clients, single
             echo failed | tee "$dir/wal"
             return
         }
-        stop_beside # what it does from here on would count, but not its seconds
+        stop_beside # its later work would be counted, but not the time that it takes
         "${as[@]}" "$bin/pg_waldump" --stats -p "$dir/data/pg_wal" -s "$wal" \
             -e "$(sql "$e" -c "select pg_current_wal_flush_lsn()")" 2>/dev/null | sed -n 's/[][%()]/ /g; s/^Total *//p' >"$dir/walstats"
         stop_scheduler
@@ -74,7 +74,7 @@ work_of() { # part, engines, shapes
         done
     done
 }
-wanted() { # not all engines in all rows: time is short, and PgQ has one consumer and no single completions
+wanted() { # not all engines run in all rows: it would take too long, and PgQ has one consumer and can't complete single jobs
     case "$1.$2.$3.$4" in
     pgq.100.1.0) ;;
     *.100.1.*) false ;;
@@ -86,8 +86,8 @@ wanted() { # not all engines in all rows: time is short, and PgQ has one consume
     esac
 }
 
-# level: ours with 10,000 and with 1,000,000 waiting, held at that level by a pusher that replaces what is done. Every
-# second round begins with the million: whatever drifts here meets both. Pages a job don't depend on the machine.
+# level: ours with 10,000 and with 1,000,000 waiting jobs; a pusher replaces the jobs that are done. Every second round
+# begins with the million, so that a drift of the machine affects both. Pages a job don't depend on the machine.
 part_level() {
     local r level levels pusher a b t0 t1 p0 p1 e row="claim 10, complete 10, 4 clients"
     e=$(best)
@@ -103,8 +103,8 @@ SQL
             prepare ours "$level" 10
             start_scheduler
             "$bin/pgbench" -n -M prepared -f "$dir/refill" -c 1 -T $((secs + 4)) -D level="$level" ours >"$dir/refill.out" 2>&1 &
-            pusher=$! # below, $! is what feeds a read: the pusher would go on pushing into the next run
-            bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # into its stride
+            pusher=$! # keep it: below, $! becomes the process that feeds `read`
+            bench "$e" "$(script "$e" 10 0)" 4 2 -D l='{}' -D v='{}' -D s='{}' # until it runs evenly
             read -r a t0 < <(finished)
             p0=$(pages ours)
             bench "$e" "$(script "$e" 10 0)" 4 "$secs" -D l='{}' -D v='{}' -D s='{}'
@@ -119,7 +119,7 @@ SQL
 }
 finished() { sql ours -F ' ' -c "select sum(completed), extract(epoch from statement_timestamp()) from queues.overview()"; }
 
-# counters: what keeping them costs a worker: the same with the WITH terms that write to delta made empty
+# counters: what they cost a worker. uncounted: the same, but the CTEs that write to delta write nothing
 part_counters() {
     local r e
     e=$(best)

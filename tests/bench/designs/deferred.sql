@@ -1,5 +1,6 @@
--- Ours with deferred books: an answer only marks its lease as done; move_done(), called again and again beside the scheduler, takes
--- finished jobs into history, hundreds at a time. Just so much that it can be measured, with chunks as large as claims. DESIGNS.md says what came of it.
+-- Our engine with deferred books: an answer only marks its lease as done. move_done(), which runs in a loop beside the scheduler,
+-- moves finished jobs into history, hundreds at a time. It has only what is needed to measure it, and its leases are as large as
+-- the claims. DESIGNS.md has the result.
 set search_path = queues;
 alter table work_queue add column done timestamptz;
 create or replace view live as

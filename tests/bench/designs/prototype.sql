@@ -1,5 +1,5 @@
--- The idea of the engine, bare: leases on chunks behind cursors, history, fencing, counters. Numbers for queues, cursors kept by the
--- caller, no priorities, retries, late commits, limits, nodes or rights. DESIGNS.md says what it is measured for.
+-- Only the idea of the engine: leases on chunks of jobs, cursors, history, fencing, counters. Queues have numbers, and the client
+-- keeps the cursors. There are no priorities, retries, late commits, limits, nodes or rights. DESIGNS.md says why it is measured.
 create schema prototype;
 set search_path = prototype;
 create sequence job_seq;
@@ -83,7 +83,7 @@ begin
         next_first := r.low - 1;
     end if;
     perform prototype.fold_now();
-    if r.n >= 200 then -- enough is ready
+    if r.n >= 200 then -- enough free leases
         next_turn := turn;
         perform pg_sleep(0.004);
         return;
