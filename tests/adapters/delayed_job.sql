@@ -1,6 +1,6 @@
--- Delayed Job (ActiveRecord backend) in small: names and types; our own words. Times have no zone and are UTC.
--- Rows: 1 and 2 ready, 3 scheduled, 4 waits for a retry, 5 running, 6 locked for longer than a job may run, 7 to 9 failed (7 still names its
--- worker, as a job that fails for the last time does), 10 without a time to run.
+-- A small copy of Delayed Job (ActiveRecord backend): its names and types, written by us. Times have no zone and are UTC.
+-- Rows: 1 and 2 ready, 3 scheduled, 4 waits for a retry, 5 running, 6 locked for longer than a job may run, 7 to 9 failed (7 still
+-- names its worker, as it is after the last failure of a job), 10 has no time to run.
 create table delayed_jobs (
     id bigserial primary key,
     priority integer not null default 0,

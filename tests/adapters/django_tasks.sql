@@ -1,6 +1,6 @@
--- The database backend of django-tasks in small: names, types, the index that matters; our own words.
+-- A small copy of the database backend of django-tasks: its names, types and the index that the adapter uses, written by us.
 -- Rows by the last digit of the id: 1 and 2 ready, 3 scheduled, 4 waits for a retry, 5 and 6 running (6 for two hours), 7 to 9 failed,
--- a successful, b succeeded (as older versions call it).
+-- a successful, b succeeded (the word of older versions).
 create table django_tasks_database_dbtaskresult (
     id uuid primary key,
     status varchar(10) not null,

@@ -8,7 +8,7 @@
 -- note: A job counts as stale when it has run for an hour: the shop's workers take no longer.
 
 -- name: detect
--- Which schemas have it: by the catalogs only, because this is asked of every database.
+-- The schemas that have the table. It reads only the catalogs, because it runs in every database.
 select n.nspname::text as schema
 from pg_namespace n
 where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -18,12 +18,12 @@ where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
 order by 1
 
 -- name: queues
--- Here the kind of work is the queue. It can't be paused, so paused is null: not known.
+-- The kind of work is the queue here. It can't be paused, so paused is null.
 select task as queue, null::boolean as paused from {schema}.jobs
 where status <> 'done' group by task order by task
 
 -- name: counts
--- Asked every second: live states only, from an index.
+-- Runs every second: only live states, from an index.
 select task as queue,
        count(*) filter (where status = 'waiting' and due > now() and tries = 0) as scheduled,
        count(*) filter (where status = 'waiting' and due <= now()) as ready,
@@ -40,7 +40,7 @@ from {schema}.jobs where status = 'done' group by task order by task
 
 -- name: jobs
 -- params: queue states raw_states ids limit cursor
--- The newest first; the next page goes on below the last id. raw_states finds the index, states decides.
+-- The newest first. The next page begins below the last id. The condition on raw_states uses the index, that on states decides.
 select id::text, task as queue, task as kind, s.state, null::int as priority, tries, 5 as max_tries,
        {ms(created)} as created_ms, {ms(due)} as run_after_ms,
        {ms(coalesce(ended, started, created))} as changed_ms,

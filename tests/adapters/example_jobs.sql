@@ -1,5 +1,5 @@
--- A queue as many programs have one: a table of their own, in the schema of their own. queuetop-adapter(5) writes an adapter
--- for it (example_jobs.adapter.sql).
+-- A queue of the kind that many programs have: a table of their own in a schema of their own. queuetop-adapter(5) shows how to
+-- write an adapter for it (example_jobs.adapter.sql).
 create schema shop;
 create table shop.jobs (
     id         bigint generated always as identity primary key,

@@ -1,4 +1,4 @@
--- GoodJob's tables as the adapter needs them (facts of 4.19; Rails keeps times in UTC, without a zone), with jobs in every state.
+-- GoodJob's tables, as far as the adapter needs them (version 4.19; Rails stores times in UTC, without a zone). Jobs in every state.
 create table good_jobs (
     id                uuid primary key default gen_random_uuid(),
     queue_name        text,

@@ -1,4 +1,4 @@
--- A Graphile Worker of our own words: what the adapter touches, with a job in every state.
+-- A copy of Graphile Worker, written by us: only what the adapter uses. Jobs in every state.
 create schema graphile_worker;
 create table graphile_worker.migrations (id int primary key, ts timestamptz not null default now(), breaking bool not null default false);
 insert into graphile_worker.migrations (id) values (18), (20);

@@ -1,4 +1,4 @@
--- A Minion of our own words (its schema 25): what the adapter touches, with a job in every state.
+-- A copy of Minion (schema 25), written by us: only what the adapter uses. Jobs in every state.
 create type minion_state as enum ('inactive', 'active', 'failed', 'finished');
 create table mojo_migrations (name text primary key, version bigint not null check (version >= 0));
 insert into mojo_migrations values ('minion', 25);
@@ -69,7 +69,7 @@ values ('mail', 'default', 'inactive', '["a", 1]', now() - interval '1 min', 0, 
        ('resize', 'important', 'finished', '["h"]', now() - interval '3 h', 0, 1, '{}', 2, now() - interval '3 h', now() - interval '2 h',
         '{"ok": true}', null),                                                                                                    -- completed
        ('report', 'default', 'inactive', '[]', now() - interval '1 min', 0, 1, '{7}', null, null, null, null, null);              -- blocked
-insert into minion_jobs (task, args, expires) values ('mail', '["too late"]', now() - interval '1 min'); -- as if it were not there
+insert into minion_jobs (task, args, expires) values ('mail', '["too late"]', now() - interval '1 min'); -- Minion treats it as deleted
 insert into minion_schedules (name, cron, task, next_run, last_run, last_job, paused)
 values ('nightly', '0 3 * * *', 'report', now() + interval '5 h', now() - interval '19 h', 8, false),
        ('off', '*/5 * * * *', 'mail', now(), null, null, true);

@@ -1,4 +1,4 @@
--- Oban's tables as the adapter needs them (facts of migration 14; times are in UTC, without a zone), with jobs in every state.
+-- Oban's tables, as far as the adapter needs them (migration 14; times are in UTC, without a zone). Jobs in every state.
 create type oban_job_state as enum ('available', 'suspended', 'scheduled', 'executing', 'retryable', 'completed', 'discarded', 'cancelled');
 create table oban_jobs (
     id           bigserial primary key,

@@ -1,4 +1,4 @@
--- A pg-boss of our own words (its schema 37): what the adapter touches, with a job in every state.
+-- A copy of pg-boss (schema 37), written by us: only what the adapter uses. Jobs in every state.
 create schema pgboss;
 create table pgboss.version (version int primary key, cron_on timestamptz);
 insert into pgboss.version values (37);

@@ -1,4 +1,4 @@
--- pgmq's tables and functions as the adapter needs them (facts of 1.5; bodies of our own), with messages in every state.
+-- pgmq's tables and functions, as far as the adapter needs them (version 1.5; we wrote the bodies). Messages in every state.
 create schema pgmq;
 create table pgmq.meta (queue_name varchar unique not null, is_partitioned boolean not null, is_unlogged boolean not null,
                         created_at timestamptz not null default now());

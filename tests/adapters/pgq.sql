@@ -1,4 +1,4 @@
--- A PgQ of our own words: what the adapter touches. One queue with a consumer that lags, a batch under way and events to retry.
+-- A copy of PgQ, written by us: only what the adapter uses. One queue with a consumer that lags, an open batch and events to retry.
 create schema pgq;
 create table pgq.consumer (co_id serial primary key, co_name text not null unique);
 create table pgq.queue (

@@ -1,4 +1,4 @@
--- The tables of the library pgqueue with row security as it sets it: two tenants, rows in every state, history by month.
+-- The tables of the library pgqueue with its row security: two tenants, rows in every state, a history with a partition a month.
 do $$ begin
     create role queue_worker;
 exception when duplicate_object then null;

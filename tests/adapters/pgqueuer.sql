@@ -1,4 +1,4 @@
--- PGQueuer 1.3 in small, twice: without a prefix and as acme_: names, types, indexes and what the trigger tells; our own words.
+-- A small copy of PGQueuer 1.3, written by us: its names, types, indexes and notifications. Twice: without a prefix and with acme_.
 -- Rows: 1 and 2 ready, 3 scheduled, 4 waits for a retry, 5 and 6 running (5 is alive, 6 silent), 7 and 8 held as failed, 9 silent and
 -- without a manager; in the log only: 20 successful, 21 exception, 22 canceled, 23 deleted.
 create type pgqueuer_status as enum ('queued', 'picked', 'successful', 'exception', 'canceled', 'deleted', 'failed');
@@ -56,7 +56,7 @@ create table pgqueuer_schedules (
     unique (expression, entrypoint)
 );
 
--- a trigger of the statement has neither old nor new row: an update is never told
+-- a statement trigger has neither an old nor a new row, so it never notifies of an update
 create function fn_pgqueuer_changed() returns trigger language plpgsql as $$
 begin
     if tg_op <> 'UPDATE' then

@@ -1,4 +1,4 @@
--- Procrastinate 3.4 in small: names, types and what the functions and triggers do that an operator meets; our own words.
+-- A small copy of Procrastinate 3.4, written by us: its names and types, and the functions and triggers that matter for an operator.
 -- Rows in every state: 1 and 2 ready, 3 scheduled, 4 waits for a retry, 5 to 9 running (5 by a living worker, 6 by a silent one,
 -- 7 by none, 8 silent and asked to abort, 9 asked to abort), 10 to 12 failed, 13 succeeded, 14 cancelled, 15 aborted, 16 aborting.
 create type procrastinate_job_status as enum ('todo', 'doing', 'succeeded', 'failed', 'cancelled', 'aborting', 'aborted');
@@ -45,7 +45,7 @@ create index procrastinate_jobs_id_lock_idx_v1 on procrastinate_jobs (id, lock) 
 create index procrastinate_jobs_priority_idx_v1 on procrastinate_jobs (priority desc, id) where status = 'todo';
 create index procrastinate_events_job_id_fkey_v1 on procrastinate_events (job_id);
 
--- what happened to a job, told by its states before and after
+-- the event of a job, from its states before and after
 create function procrastinate_note() returns trigger language plpgsql as $$
 begin
     if tg_op = 'INSERT' then
@@ -84,7 +84,7 @@ end $$;
 create trigger procrastinate_trigger_delete_jobs_v1 before delete on procrastinate_jobs
     for each row execute function procrastinate_unlink_periodic_defers_v1();
 
-create function procrastinate_defer_jobs_v1() returns bigint[] language sql as $$ select '{}'::bigint[] $$; -- its name tells the version
+create function procrastinate_defer_jobs_v1() returns bigint[] language sql as $$ select '{}'::bigint[] $$; -- the adapter knows the version by this name
 
 create function procrastinate_cancel_job_v1(job_id bigint, abort boolean, delete_job boolean) returns bigint language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- Que 2.4 (migration 7) in small: names, types, constraints and what the triggers tell; our own words.
--- Rows in every state but running, which is a lock that a session holds: 1 and 2 ready, 3 scheduled, 4 and 5 wait after errors, 6 and 7
+-- A small copy of Que 2.4 (migration 7), written by us: its names, types, constraints and notifications.
+-- Rows in every state except running, because running means that a session holds a lock: 1 and 2 ready, 3 scheduled, 4 and 5 wait after errors, 6 and 7
 -- expired, 8 and 9 finished. The registered locker has no session.
 create table que_jobs (
     priority smallint not null default 100,

@@ -1,4 +1,4 @@
--- River's tables as the adapter needs them (names, types, constraints, indexes: facts of migration 7), with jobs in every state.
+-- River's tables, as far as the adapter needs them (names, types, constraints and indexes of migration 7). Jobs in every state.
 create type river_job_state as enum ('available', 'cancelled', 'completed', 'discarded', 'pending', 'retryable', 'running', 'scheduled');
 create table river_migration (line text not null, version bigint not null, created_at timestamptz not null default now(),
                               primary key (line, version));

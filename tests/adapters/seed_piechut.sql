@@ -1,5 +1,5 @@
--- Two tables, queue and work_queue; work_queue has a column "created", which claims order by. Rows in every
--- state, among them one that was marked running and never handed out.
+-- Two tables, queue and work_queue. Claims take the rows of work_queue in the order of column "created". Rows in every
+-- state; one of them was marked as running, but no worker has got it.
 create schema queues;
 create table queues.queue (
     id uuid not null,

@@ -1,4 +1,4 @@
--- The table queue_tasks with the payload that pkgsite has: waiting, running, stalled.
+-- The table queue_tasks with the payload of pkgsite. Rows: waiting, running, stalled.
 create table public.queue_tasks (
     id bigserial primary key,
     task_name text unique not null,

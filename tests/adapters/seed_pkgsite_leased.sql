@@ -1,4 +1,4 @@
--- The table queue_tasks with leases: waiting, running, its lease over, started without one.
+-- The table queue_tasks with leases. Rows: waiting, running, with an expired lease, started without a lease.
 create table public.queue_tasks (
     id bigserial primary key,
     task_name text unique not null,

@@ -1,4 +1,4 @@
--- The table queue_tasks with priorities: waiting, running, stalled.
+-- The table queue_tasks with priorities. Rows: waiting, running, stalled.
 create table public.queue_tasks (
     id bigserial primary key,
     task_name text unique not null,

@@ -1,4 +1,4 @@
--- Solid Queue's tables as the adapter needs them (facts of 1.5; Rails keeps times in UTC, without a zone), with jobs in every state.
+-- Solid Queue's tables, as far as the adapter needs them (version 1.5; Rails stores times in UTC, without a zone). Jobs in every state.
 create table solid_queue_jobs (id bigserial primary key, queue_name varchar not null, class_name varchar not null, arguments text, priority int not null default 0,
     active_job_id varchar, scheduled_at timestamp, finished_at timestamp, concurrency_key varchar, created_at timestamp not null, updated_at timestamp not null);
 create index index_solid_queue_jobs_on_finished_at on solid_queue_jobs (finished_at);

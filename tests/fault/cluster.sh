@@ -1,11 +1,12 @@
 #!/bin/bash
-# Two PostgreSQL servers under patroni with one etcd; haproxy, and a pgbouncer beside each server, before them.
-#   cluster.sh run COMMAND...   a cluster, and the command beside it; all of it ends when the command ends
-#   cluster.sh VERB             the command says it: see the functions do_VERB at the end
-# Idea: everything is in namespaces of its own (processes, mounts, network), made by unshare. The kernel takes all of it away
-# when their first process is gone, however it went: no server, mount, address or route can stay. The addresses exist in these
-# namespaces only. The servers run as the system's user postgres. MODE=sync (or async) chooses the replication.
-# Each node has a network namespace. etcd has an address of its own, so that a node can lose its peers and keep its clients.
+# Makes a cluster: two PostgreSQL servers under patroni with one etcd; clients come through haproxy, or through the pgbouncer
+# beside each server.
+#   cluster.sh run COMMAND...   starts a cluster and the command; the whole cluster ends when the command ends
+#   cluster.sh VERB             for the command: the functions do_VERB at the end
+# Everything runs in namespaces of its own (processes, mounts, network), which unshare makes. When their first process ends, in
+# whatever way, the kernel removes all of it: no server, mount, address or route can stay. The addresses exist only in these
+# namespaces. The servers run as the system's user postgres. MODE=sync (or async) chooses the replication.
+# Each node has a network namespace. etcd has an address of its own, so a node can lose its peers and keep its clients.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,22 +14,22 @@ hub=10.77.0.1 etcd=10.77.0.2
 declare -A address=([a]=10.77.0.11 [b]=10.77.0.12)
 MODE=${MODE:-sync}
 
-skip() { # why: the words of a test that is left out; `make failover` shows them
+skip() { # why: ends with the exit code of a skipped test; `make failover` shows the reason
     echo "failover: SKIPPED: $1" >&2
     exit 77
 }
 
-log() { # name of the log; runs what follows in a session of its own, beside us
+log() { # name of the log, command...: runs the command in the background, in a session of its own
     local file=$DIR/$1.log
     shift
     setsid "$@" >>"$file" 2>&1 </dev/null &
-    disown # or the shell says how it ended
+    disown # otherwise the shell reports how it ended
 }
 
-# before a command: what runs it as the user of the servers
+# the words before a command that has to run as the user of the servers
 as_server=(setpriv --reuid postgres --regid postgres --clear-groups env -u TMPDIR "HOME=${DIR-}" "PATH=${bin-}:$PATH:/usr/sbin")
 kv() { ETCDCTL_API=3 etcdctl --endpoints "http://$etcd:2379" "$@"; }
-# what the leader's key of the cluster holds: a, b, or nothing
+# prints the leader as etcd knows it: a, b, or nothing
 leader() { kv get /service/queuetop/leader --print-value-only 2>/dev/null || :; }
 other() { if [ "$1" = a ]; then echo b; else echo a; fi; }
 
@@ -41,7 +42,7 @@ wait_for() { # seconds, what, command...
             tail -n 30 "$DIR"/*.log >&2
             return 1
         fi
-        sleep 0.1 # a state is waited for
+        sleep 0.1 # before it looks at the state again
     done
 }
 
@@ -66,7 +67,7 @@ make_network() {
 
 # --- the disks -------------------------------------------------------------------------------------------------------
 
-make_disks() { # two for each node, so that its tables and its WAL run out of room one by one
+make_disks() { # two for each node, so that a test can fill the disk of the tables or that of the WAL
     local dir
     for dir in "$DIR"/{data,wal}-{a,b}; do
         mkdir "$dir"
@@ -74,7 +75,7 @@ make_disks() { # two for each node, so that its tables and its WAL run out of ro
     done
 }
 
-fill() { # data or wal: nothing is left on that disk of the leader
+fill() { # data or wal: fills this disk of the leader
     local at
     at=$(leader)
     [ -n "$at" ] || return 1
@@ -92,7 +93,7 @@ restapi: {listen: "${address[$1]}:8008", connect_address: "${address[$1]}:8008"}
 etcd3: {hosts: "$etcd:2379"}
 bootstrap:
   dcs:
-    # the shortest that patroni takes
+    # the shortest time that patroni accepts
     ttl: 20
     loop_wait: 1
     retry_timeout: 3
@@ -155,7 +156,7 @@ listen primary
 CFG
 }
 
-start_node() { # node: as if its machine came up
+start_node() { # node: starts its programs, as when its machine boots
     log "patroni-$1" nsenter --net="/run/netns/$1" "${as_server[@]}" patroni "$DIR/$1.yml"
 }
 
@@ -183,7 +184,7 @@ start() {
     do_whole
 }
 
-# --- what the command beside the cluster may say ----------------------------------------------------------------------
+# --- the verbs for the command --------------------------------------------------------------------------------------------
 
 is_whole() {
     local at standby state
@@ -193,22 +194,22 @@ is_whole() {
     state=$("$bin/psql" -XAtqc "select count(*) from pg_stat_replication where state = 'streaming' and application_name = '$standby'
         and (sync_state in ('sync', 'quorum') or '$MODE' = 'async')" "host=${address[$at]} user=postgres dbname=postgres connect_timeout=2")
     [ "$state" = 1 ] || return 1
-    # patroni lets no other lead than the one that it has written down
+    # patroni promotes only the standby that this key names
     [ "$MODE" = async ] || kv get /service/queuetop/sync --print-value-only | grep -q "\"sync_standby\": *\"$standby\""
 }
-do_whole() { wait_for 180 'a leader, and a standby that follows' is_whole; } # waits until nothing is missing
+do_whole() { wait_for 180 'a leader, and a standby that follows' is_whole; } # waits until the cluster is complete
 do_leader() { leader; }
-do_address() { echo "${address[$1]}"; } # of node $1
+do_address() { echo "${address[$1]}"; } # prints the address of node $1
 do_proxy() { echo "$hub 5000"; }
 ask_switch() { # from, to
     curl -sS -f -m 60 -d "{\"leader\": \"$1\", \"candidate\": \"$2\"}" "http://${address[$1]}:8008/switchover"
 }
-do_switch() { # a planned switchover, through patroni, which refuses until it has seen that the other can lead
+do_switch() { # a planned switchover; patroni rejects the request until it has seen that the other server can lead
     local at
     at=$(leader)
     wait_for 60 'patroni agrees to a switchover' ask_switch "$at" "$(other "$at")"
 }
-do_kill() { # kill -9 of the leader's patroni and of every process of its server, as when the machine loses power
+do_kill() { # kills the leader's patroni and all processes of its server with kill -9, as if the machine lost power
     local at
     at=$(leader)
     echo "$at" >"$DIR/down"
@@ -224,14 +225,14 @@ do_cut() { # the leader loses etcd and the standby; its clients still reach it
         ip -n "$at" route add blackhole "$peer/32"
     done
 }
-do_vanish() { # the leader's cable is pulled: no packet comes to it or from it, and nobody is told
+do_vanish() { # pulls the leader's cable: no packet gets to it or from it, and nobody is notified
     leader >"$DIR/down"
     ip link set "to-$(<"$DIR/down")" down
 }
 do_full() { fill data; } # the leader's tables cannot grow
-do_wal() { fill wal; } # the leader's server ends, because it cannot write what it has to
-do_room() { rm "$DIR"/*/filler; } # after do_full or do_wal
-do_heal() { # what do_kill, do_cut or do_vanish did is over
+do_wal() { fill wal; } # the leader's server ends, because it cannot write WAL
+do_room() { rm "$DIR"/*/filler; } # undoes do_full and do_wal
+do_heal() { # undoes do_kill, do_cut and do_vanish
     local at
     at=$(<"$DIR/down")
     ip link set "to-$at" up

@@ -1,9 +1,10 @@
--- The books of the soak. push is the ledger: written by the pusher in the transaction of the push. The other tables are
--- loaded at the end from the files of the processes (soak.h). Each check is a view of what is wrong: check, what.
--- soak.look() is asked all the time: what must hold in every snapshot. soak.faults() at the end, at rest.
+-- What the soak knows, and its checks. Table push is the ledger: the pusher writes it in the transaction of the push. The
+-- other tables are loaded at the end, from the files of the processes (soak.h). Each check is a view that lists what is wrong,
+-- with the columns check and what. soak.look() is called all the time: it checks what must hold in every snapshot.
+-- soak.faults() is called at the end, when nothing runs any more.
 create schema soak;
 
--- Jobs of a lease are found in it by halving: an order that is wrong for a moment would lose one.
+-- The engine finds a job in a lease by binary search, so a wrong order would lose a job, even if it is wrong only for a moment.
 create function soak.ascending(seqs bigint[]) returns boolean language sql immutable as
 $$ select not exists (select from unnest($1[:cardinality($1) - 1], $1[2:]) v (a, b) where a >= b) $$;
 alter table queues.work_queue add constraint ascending check (soak.ascending(seqs));
@@ -16,13 +17,13 @@ create table soak.answer (job uuid, node text, lease bigint, version int, seq bi
 create table soak.act (action uuid, verb text, changed bigint);
 create table soak.cmd (job uuid, node text, try int);
 create table soak.sample (n int, fault text);
-create table soak.bound (queue text primary key, most int); -- max_running, the highest that was ever set
+create table soak.bound (queue text primary key, most int); -- the highest max_running that was ever set
 
 create view soak.deleted as
 select (r ->> 'id')::uuid as id, (select x ->> 'queue' from jsonb_array_elements(b.before) x where x ->> 'id' = r ->> 'id') as queue from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
 where a.verb = 'delete' and r ->> 'state' = 'deleted';
 
--- Jobs that requeue made of finished ones: only the audit knows all of them.
+-- Jobs that requeue made from finished ones. Only the audit knows all of them.
 create view soak.again as
 select z.id, coalesce((select queue from queues.queue q where q.id = z.id), (select queue from queues.history h where h.id = z.id),
                       (select d.queue from soak.deleted d where d.id = z.id)) as queue
@@ -30,10 +31,10 @@ from (select (regexp_match(r ->> 'why', '^as new job (.*)$'))[1]::uuid as id
       from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
       where a.verb = 'requeue' and r ->> 'why' like 'as new job %') z;
 
-create view soak.job as -- all that should be
+create view soak.job as -- all jobs that must exist
 select id, queue from soak.push where pushed union all select id, queue from soak.again;
 
--- An attempt of a job: from its claim to its end, as the books tell it.
+-- Attempts of jobs, from the claim to the end, according to the files of the processes.
 create view soak.span as
 select queue, id, seq, node, started, finished from (
     select queue, id, null::bigint as seq, node, started, finished from queues.history where state = 'completed'
@@ -78,11 +79,11 @@ union all
 select 'twice', 'accepted, and not completed in the books: ' || a.job from soak.answer a
 where said = 'complete' and outcome = 'done'
   and not exists (select from queues.history h where h.id = a.job and h.state = 'completed' and h.node = a.node)
-union all -- each second one, however long nobody was there
+union all -- every second time of the schedule, also while no scheduler ran
 select 'twice', 'runs of ' || schedule || ' are not one a second: ' || due from (
     select schedule, due, lag(due) over (partition by schedule order by due) as before from queues.cron_run) z where due <> before + interval '1 s';
 
--- A job gets a new seq whenever it goes back in line: so one seq has one end, and the last claimed one completes.
+-- A job gets a new seq whenever it goes back into the queue. So each seq has one end, and the last claimed seq completes.
 create view soak.bad_fence as
 select 'fence' as check, 'two ends of seq ' || seq || ' of ' || job || ': ' || string_agg(what, ', ' order by what) as what from (
     select job, seq, said || ' ' || outcome as what from soak.answer
@@ -104,7 +105,8 @@ select 'fence', 'completed by ' || h.node || ', who never had it: ' || h.id from
 where h.state = 'completed' and not exists (select from soak.run r where r.job = h.id and r.node = h.node)
   and not exists (select from soak.cmd c where c.job = h.id and c.node = h.node);
 
--- How many at a time, by the books. A claim's time is when its transaction began, so what follows closely may overlap a little.
+-- How many ran at the same time, according to the files. The time of a claim is the beginning of its transaction, so two
+-- attempts that follow closely may seem to overlap a little.
 create view soak.bad_limits as
 with e as (
     select s.queue, null as key, b.most, started + interval '250 ms' as at, 1 as d, finished from soak.span s join soak.bound b using (queue)
@@ -124,7 +126,7 @@ select 'limits' as check, concat_ws(' ', 'at a time in', queue, key) || ': ' || 
 union all
 select 'limits', 'sampled: ' || fault from soak.sample where fault <> '';
 
--- So many starts in a window of any length: burst + rate * length. The bounds are those of queue "rate".
+-- A window of any length may have at most burst + rate * length starts. The bounds are those of queue "rate".
 create view soak.bad_rate as
 with s as (
     select claimed as at, row_number() over (order by claimed, lease, seq) as k from soak.run where queue = 'rate'
@@ -133,7 +135,8 @@ with s as (
 select 'rate' as check, 'starts above burst + rate: ' || max(k - 20 * extract(epoch from at) + best)::int - 10 as what
 from w having max(k - 20 * extract(epoch from at) + best) > 10 + 20 * 0.1;
 
--- A time that is over no longer counts once the job was requeued. The second: a claim's time is when it began to look.
+-- An expiry that has passed no longer counts when the job was requeued. The tolerance of a second: the time of a claim is when it
+-- began to look.
 create view soak.requeued as
 select (r ->> 'id')::uuid as id, b.at from queues.audit_batch b join queues.audit a using (action), jsonb_array_elements(b.rows) r
 where a.verb = 'requeue' and r ->> 'state' is not null;

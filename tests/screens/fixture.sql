@@ -1,14 +1,13 @@
--- The data behind the pictures: nine hours of a small company's queues, told with the real functions
--- at a clock that stands still between the statements (tests/screens/clock.c). psql runs it as owner
--- after `queuetop install`, with the variable clock = path of the clock's file. It ends ten minutes
--- before the end of the story; fixture_live.sql tells those while the console is watching.
--- Only the rates are made up: a delta row says "so many done", for jobs that never were.
+-- The data of the pictures: nine hours of a small company's queues. The real functions make them, with a clock that
+-- stands still between the statements (tests/screens/clock.c). psql runs this file as owner after `queuetop install`, with
+-- the variable clock = path of the clock's file. It ends ten minutes before the end of the story. fixture_live.sql makes
+-- these ten minutes while a console watches. Only the rates are invented: rows of delta count jobs that never existed.
 \set ON_ERROR_STOP on
 \set QUIET on
 set client_min_messages = warning;
 set synchronous_commit = off;
 set search_path = queues, pg_temp;
-alter system set autovacuum = off; -- it goes by the clock
+alter system set autovacuum = off; -- it would run at times of the moved clock
 select pg_reload_conf() \g /dev/null
 select setseed(0.5) \g /dev/null
 
@@ -18,20 +17,21 @@ insert into fixture.clock values (:'clock');
 create table fixture.held (n int generated always as identity, node text, queue text, lease bigint, version int, seq bigint, id uuid);
 create sequence fixture.number;
 
--- From here on it is `ago` before 14:02:11.
+-- Sets the clock: from here on it is `ago` before 14:02:11.
 create function fixture.at(ago interval) returns void language plpgsql as $$
 begin
     execute format('copy (select %s) to %L',
         (extract(epoch from timestamptz '2026-11-21 14:02:11+00' - ago) * 1000000)::bigint, (select path from fixture.clock));
 end $$;
 
--- Ids of version 7 that are the same each time: the clock's milliseconds, then a number.
+-- Ids of version 7 that are the same in each run: the milliseconds of the clock, then a number.
 create function fixture.id() returns uuid language sql as $$
     select (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7'
         || substr(md5(n::text), 1, 3) || 'a' || substr(md5(n::text), 4, 15))::uuid from nextval('fixture.number') n
 $$;
 
--- n jobs, the oldest ready for `oldest` at the end of the story, the youngest for `youngest`. # is a number that differs.
+-- Pushes n jobs. At the end of the story the oldest has been ready for `oldest`, the youngest for `youngest`. A # in the
+-- payload becomes another number in each job.
 create function fixture.push(queue text, n int, payload text, oldest interval default '0', kind text default '', priority int default 5,
     max_tries int default 5, unique_key text default null, youngest interval default '0') returns void language sql as $$
     insert into queue (id, queue, kind, priority, max_tries, unique_key, created, changed, payload)
@@ -40,7 +40,7 @@ create function fixture.push(queue text, n int, payload text, oldest interval de
         lateral (select case when $4 = '0' then now() else timestamptz '2026-11-21 14:02:11+00' - $9 - ($4 - $9) * ((n - i + 1.0) / n) end) s (since)
 $$;
 
--- A node claims n jobs of a queue; the scheduler cuts in between.
+-- A node claims n jobs of a queue; the scheduler makes leases in between.
 create procedure fixture.claim(node text, queue text, n int, timeout interval default '60 s') language plpgsql as $$
 declare
     found int := 0;
@@ -51,7 +51,7 @@ begin
         select count(*) into found from fixture.held h where h.node = $1 and h.queue = $2;
         exit when found >= $3;
         commit;
-        perform fixture.at(timestamptz '2026-11-21 14:02:11+00' - clock_timestamp() - interval '60 ms'); -- it cuts by time
+        perform fixture.at(timestamptz '2026-11-21 14:02:11+00' - clock_timestamp() - interval '60 ms'); -- 60 ms later: the scheduler goes by the clock
         commit;
         perform schedule('db1');
         commit;
@@ -64,7 +64,7 @@ end $$;
 create function fixture.fail(node text, queue text, error text, trace text default null, final boolean default false,
     retry_in interval default null) returns void language plpgsql as $$
 begin
-    update work_queue w set started = now() - interval '30.9 s' -- a start before its claim would not be believed
+    update work_queue w set started = now() - interval '30.9 s' -- the engine does not accept a start that is before the claim
     from fixture.held h where h.node = $1 and h.queue = $2 and w.lease = h.lease and w.started > now() - interval '30.9 s';
     perform fail($1, array_agg(lease order by n), array_agg(version order by n), array_agg(seq order by n),
         array_agg(replace(error, '#', (8800 + n)::text) order by n), array_agg(trace order by n),
@@ -83,7 +83,7 @@ begin
     commit;
 end $$;
 
--- How many were done in some seconds, t seconds before the end: mean rates that swing.
+-- How many jobs were finished in some seconds, t seconds before the end: the mean rate with a variation.
 create procedure fixture.done(seconds numeric, t int) language sql as $$
     insert into delta (queue, priority, pushed, completed, run_ms)
     select queue, 5, n, n, n * 40 from (values ('image.resize', 96), ('search.index', 18), ('thumb.video', 4), ('mail.send', 412),
@@ -91,7 +91,7 @@ create procedure fixture.done(seconds numeric, t int) language sql as $$
         lateral (select (rate * seconds / 10 * (10 + 6 * sin(t / (30.0 + length(queue) * 9)) + 4 * abs(hashtext(queue || t)::bigint) / 2147483648.0 - 2))::int) d (n)
 $$;
 
--- Lets a console that watches as bob see what is so now.
+-- Waits until the console that watches as bob has read the present state.
 create procedure fixture.seen() language plpgsql as $$
 begin
     commit;
@@ -101,11 +101,11 @@ begin
     end loop;
 end $$;
 
--- Time goes by from one moment to another, ten seconds a step.
+-- Moves the clock from one time to another, in steps of ten seconds.
 create procedure fixture.live(since int, until int, failing boolean) language plpgsql as $$
 begin
     for t in reverse since .. until by 10 loop
-        -- a fold is kept for the rates when more than ten seconds have passed
+        -- the engine keeps a fold for the rates if more than ten seconds have passed since the last
         perform fixture.at(t * interval '1.0001 s');
         commit;
         call fixture.done(10, t);
@@ -123,7 +123,7 @@ begin
     end loop;
 end $$;
 
--- A schedule and what became of its last n runs: none of its jobs is real but the newest, if it is given.
+-- A schedule and the outcome of its last n runs. Only the newest of its jobs exists, if it is given.
 create function fixture.cron(name text, line text, tz text, queue text, took interval, n int, every interval, last timestamptz,
     job uuid default null, catch_up text default 'latest', note text default null) returns void language plpgsql as $$
 begin
@@ -139,7 +139,7 @@ begin
     where s.name = cron.name;
 end $$;
 
--- Days for what was done before the story begins.
+-- Partitions for the jobs that were finished before the story begins.
 select fixture.at('8 d') \g /dev/null
 select add_days() \g /dev/null
 select fixture.at('9 h') \g /dev/null
@@ -167,7 +167,7 @@ call fixture.failed('worker-5', 'image.resize', 3, '{"bucket": "acme-media", "ke
 select fixture.at('52 min') \g /dev/null
 call fixture.failed('worker-2', 'search.index', 3, '{"doc": #, "index": "products-v6"}', 'mapping conflict: field "price" of doc # is text');
 
--- The job that the detail shows: a lost lease, an image that is none, two time-outs.
+-- The job in the picture of one job: a lost lease, a file that is no image, two time-outs.
 select fixture.at('50 min 31 s') \g /dev/null
 select fixture.push('image.resize', 1, e'{\n  "bucket": "acme-media",\n  "key": "2026/11/beach \u202egpj.exe",\n  "sizes": [320, 640, 1280],\n'
     '  "notify": {"url": "https://api.acme.example/hook", "tries": 3}\n}', '0', 'upload', 0, 5, 'img:884') \g /dev/null
@@ -186,7 +186,7 @@ call fixture.claim('worker-3', 'image.resize', 1);
 select fixture.fail('worker-3', 'image.resize', 'timeout after 30s', e'  at resize  worker/image.c:211\n  at fetch  worker/http.c:88', true) \g /dev/null
 call fixture.failed('worker-5', 'image.resize', 2, '{"bucket": "acme-media", "key": "2026/11/#.jpg"}', 'ENOSPC: no space left on device');
 
--- Twenty minutes in which a search server is down, and what piles up meanwhile.
+-- A search server is down for twenty minutes, and its jobs pile up.
 call fixture.live(1800, 620, true);
 select fixture.at('10 min 5 s') \g /dev/null
 select fixture.push('search.index', 3300, '{"doc": #, "index": "products-v7"}', '38 min 2 s', 'product', youngest => '11 min') \g /dev/null

@@ -1,6 +1,6 @@
--- A database with trouble, for the picture of the Database screen: what the server tells of itself is replaced by
--- constants, views by tables and functions by expressions that the planner puts in their place. Only a throwaway
--- server may be told such stories, and only as the last one: nothing else that asks it gets a true answer.
+-- A database with problems, for the picture of the screen Database. It replaces the server's statistics with constants:
+-- views with tables, and functions with expressions that the planner inlines. Use it only on a throwaway server, and as
+-- the last thing there: afterwards no query of the statistics gets a true answer.
 \set ON_ERROR_STOP on
 \set QUIET on
 set client_min_messages = warning;

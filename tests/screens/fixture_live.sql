@@ -1,5 +1,5 @@
--- The last ten minutes of the story that fixture.sql begins. A node dies in them; at the end the other
--- nodes hold some jobs. psql runs it as owner; a console that bob runs is waited for at every step.
+-- The last ten minutes of the story that fixture.sql begins. A node dies in them. At the end the other nodes hold some
+-- jobs. psql runs this file as owner; after each step it waits for the console that bob runs.
 \set ON_ERROR_STOP on
 \set QUIET on
 set client_min_messages = warning;
@@ -13,7 +13,7 @@ select fixture.push('search.index', 2, '{"doc": #, "index": "products-v7"}', max
 call fixture.claim('worker-4', 'search.index', 8, '30 min');
 call fixture.live(420, 10, false);
 
--- Some jobs that wait for another try, some for their time.
+-- Some jobs wait for a retry, some for their time.
 select fixture.at('9 s') \g /dev/null
 call fixture.done(1, 9);
 call fixture.claim('worker-1', 'image.resize', 1);
@@ -29,7 +29,7 @@ insert into queue (id, queue, kind, payload, run_after)
 select fixture.id(), 'mail.send', 'newsletter', json_build_object('to', 'user' || i || '@mail.example', 'edition', '2026-11'),
     now() + i * interval '1 min' from generate_series(1, 240) i;
 
--- What comes in the last moments, and what the living nodes hold.
+-- The jobs that come in the last moments, and the jobs that the living nodes hold.
 select fixture.at('5 s') \g /dev/null
 call fixture.done(4, 5);
 call fixture.seen();
@@ -54,7 +54,7 @@ update node set state = 'draining' where lock_key = 'worker-3';
 select fixture.at('0') \g /dev/null
 call fixture.done(5, 0);
 
--- How long jobs waited and ran in the last hour: buckets of half an octave, some in each.
+-- How long jobs waited and ran in the last hour: each bucket is about 1.4 times as wide as the one before, and has some jobs.
 insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms, wait_max, run_max, buckets, waits, runs)
 select '2026-11-21 14:00+00', queue, 1000, 1000, 0, 0, 0, 0, 0, 0, 900000, 60000, array[b - 4, b, b + 4, b + 7]::smallint[], array[300, 500, 190, 10], array[600, 380, 18, 2]
 from (values ('image.resize', 24), ('search.index', 28), ('thumb.video', 30), ('mail.send', 14), ('webhook.out', 18), ('billing.sync', 17),
@@ -62,7 +62,7 @@ from (values ('image.resize', 24), ('search.index', 28), ('thumb.video', 30), ('
 on conflict on constraint minute_pkey do update set wait_max = excluded.wait_max, run_max = excluded.run_max, buckets = excluded.buckets,
     waits = excluded.waits, runs = excluded.runs;
 
--- What the clock pushes. No scheduler runs any more: the times stay as they are.
+-- The schedules. No scheduler runs any more, so their times do not change.
 select fixture.cron('audit.ship', '* * * * *', 'UTC', 'audit.ship', '0.3 s', 20, '1 min', '2026-11-21 14:02+00') \g /dev/null
 select fixture.cron('billing.sync', '*/5 * * * *', 'UTC', 'billing.sync', '4.1 s', 20, '5 min', '2026-11-21 14:00+00', catch_up => 'all') \g /dev/null
 select fixture.cron('cert.check', '@daily', 'UTC', 'maintenance', '2 s', 6, '1 day', '2026-11-21 00:00+00') \g /dev/null

@@ -1,6 +1,6 @@
--- Seven days of minutes behind the story of fixture.sql, up to the first minute that it tells itself: what came in follows the
--- hour of the day, what went out follows that until an hour ago, when a third of the slots was lost for twenty minutes.
--- Each queue's backlog ends where the story finds it.
+-- Seven days of rows in table minute, before the story of fixture.sql. How many jobs came in depends on the hour of the day.
+-- As many went out, except for twenty minutes an hour ago, when a third of the slots was lost. At the end each queue has the
+-- backlog with which the story begins.
 insert into queues.minute (minute, queue, pushed, completed, fails, retried, cancelled, lost, wait_ms, run_ms, wait_max, run_max,
                            buckets, waits, runs, ready)
 select m.minute, q.queue, m.pushed, m.completed, case when m.n % 97 = 0 then 1 else 0 end, m.n % 3, 0, 0,

@@ -1,7 +1,7 @@
--- Words of test_plans: rows in every table that changes at work, as many of them as an hour leaves behind, and the small
--- stories that bring about what is then measured.
+-- Functions for test_plans. They put as many rows into every table that changes at work as an hour of work leaves behind, and
+-- they bring the engine into the states that are then measured.
 
--- Nobody but the test changes what the planner knows.
+-- Only the test itself changes the statistics of the planner.
 create function t.still() returns void language plpgsql as $$
 declare
     r regclass;
@@ -11,11 +11,11 @@ begin
     end loop;
 end $$;
 
--- n rows in each table. They stand where statements look: in queues that live, with times that are over, below the numbers
--- that living rows have.
+-- n rows in each table, in the places where statements look: in queues with jobs, with times that have passed, with numbers
+-- below those of living rows.
 create function t.fill(n int) returns void language plpgsql as $$
 begin
-    set local session_replication_role = replica; -- no triggers: these rows are not to be counted
+    set local session_replication_role = replica; -- no triggers: the counters must not count these rows
     insert into queue (id, queue, kind, state, priority, payload, run_after, expires_at, unique_key, concurrency_key, error, error_key, changed)
     select gen_random_uuid(), 'p' || i % 4, 'dead', s.state, i % 3 + 4, '1', case when s.state in ('scheduled', 'retry') then now() - interval '1 h' + i * interval '1 ms' end,
            case when i % 7 = 0 then now() - interval '1 h' + i * interval '1 ms' end, case when i % 11 = 0 then 'dead ' || i end,
@@ -29,7 +29,7 @@ begin
     select gen_random_uuid(), 1, 'p' || i % 4, 'dead', now(), 'failed' from generate_series(1, n) i;
     insert into history (id, created, finished, state, priority, tries, queue, kind, payload)
     select gen_random_uuid(), now(), now() - (n - i) * interval '1 us', 'completed', 5, 1, 'p' || i % 4, 'dead', '1' from generate_series(1, n) i;
-    insert into delta (queue, priority, ready, completed, error_key) -- summed long ago
+    insert into delta (queue, priority, ready, completed, error_key) -- folded long ago
     select 'p' || i % 4, 99, 0, 0, case when i % 20 = 0 then 'dead N' end from generate_series(1, n) i;
     insert into counter (fold, queue, priority, error_key) select i / 20 + 2, 'p' || i % 4, 99, case when i % 5 = 0 then 'dead N' end from generate_series(1, n) i;
     insert into fold (at, snapshot, xid, keep, ms)
@@ -48,7 +48,7 @@ begin
     insert into cron_run (schedule, due, error) select 'nightly', now() - i * interval '1 min' - interval '1 day', 'dead' from generate_series(1, n) i;
 end $$;
 
--- Everything is counted anew, and the folds of the time before are ten minutes old and swept.
+-- Counts everything again. The earlier folds are then ten minutes old, and their deltas are swept.
 create function t.anew() returns void language plpgsql as $$
 declare
     made bigint;
@@ -82,15 +82,15 @@ begin
     perform t.anew();
 end $$;
 
--- As pg_upgrade leaves it: no statistics at all.
+-- Deletes all statistics, as pg_upgrade does.
 create function t.forget() returns void language sql as $$
     delete from pg_statistic where starelid in (select c.oid from pg_class c where c.relnamespace = 'queues'::regnamespace);
     update pg_class set reltuples = -1, relpages = 0 where relnamespace = 'queues'::regnamespace and relkind in ('r', 'i', 'p')
 $$;
 
--- --- stories
+-- --- bringing about states
 
-create function t.later() returns void language sql as $$ -- the next step may cut, fold, and do what it does once a second
+create function t.later() returns void language sql as $$ -- the next step may make leases, fold, and do what it does once a second
     update tick set cut_at = cut_at - interval '1 s', mark_at = '-infinity' where tick = (select tick from tick order by tick desc limit 1);
     update lane set due = '-infinity', expire_at = now(), expired_to = greatest(expired_to, now() - interval '1 min'), expire_all = 'infinity' where n = (select n from lane order by n desc limit 1);
     update fold set at = at - interval '11 s' where fold >= (select fold from fold where keep order by fold desc limit 1);
@@ -123,7 +123,7 @@ create function t.l(node text) returns bigint[] language sql as $$ select array_
 create function t.v(node text) returns int[] language sql as $$ select array_agg(version order by n) from t.held h where h.node = $1 $$;
 create function t.s(node text) returns bigint[] language sql as $$ select array_agg(seq order by n) from t.held h where h.node = $1 $$;
 create function t.e(node text) returns text[] language sql as $$ select array_agg('broken ' || n) from t.held h where h.node = $1 $$;
-create function t.end(queue text, n int, state text) returns void language plpgsql as $$ -- n jobs that end so
+create function t.end(queue text, n int, state text) returns void language plpgsql as $$ -- n jobs that end in this state
 begin
     perform t.hold('ender', $1, $2);
     if $3 = 'completed' then
@@ -142,7 +142,7 @@ $$;
 create function t.act(verb text) returns uuid language sql as $$ select action from audit a where a.verb = $1 order by at desc limit 1 $$;
 
 create table t.called (name text primary key);
--- The state that everything is measured in: four queues at work, one of them with keys, one with limits, jobs in every state.
+-- The state in which most calls are measured: four queues at work, one of them with keys, one with limits; jobs in every state.
 create function t.live() returns void language plpgsql as $$
 begin
     perform set_queue(gen_random_uuid(), 'limited', '{"rate": "1000/s", "burst": "1000"}');
@@ -160,7 +160,7 @@ begin
     update fold set swept[4] = extract(epoch from now() - interval '8 days') where fold = (select max(fold) from fold where keep);
 end $$;
 
--- What lives is gone: nearly empty tables, for a first look at them.
+-- Removes all living rows: only dead ones are left when the next call looks.
 create function t.clear() returns void language plpgsql as $$
 begin
     set local session_replication_role = replica;
@@ -169,8 +169,8 @@ begin
     perform t.anew();
 end $$;
 
--- Pages that a statement touches. It runs twice, the first time for nothing: whoever plans looks at the ends of indexes,
--- over up to a hundred dead pages each time.
+-- How many pages a statement touches. It runs twice and the second run counts: the planner looks at the ends of indexes, and
+-- each time it reads up to a hundred dead pages there.
 create function t.pages(ask text) returns bigint language plpgsql as $$
 declare
     j json;
@@ -186,9 +186,10 @@ begin
     return (j->0->'Plan'->>'Shared Hit Blocks')::bigint + (j->0->'Plan'->>'Shared Read Blocks')::bigint;
 end $$;
 
--- Functions that name a table of the schema and that no call has reached. recount() counts everything anew, in another
--- cluster, next_names() follows a flood of deltas, and scheduler_wait() and scheduler_stay() a long step; SQL functions
--- that return rows and have no SET are inlined: they are a part of their callers, so nobody counts their calls.
+-- Functions that name a table of the schema and that no call has reached. Left out: functions for rare events, with what they
+-- call (recount() after a restore, next_names() after a flood of deltas, scheduler_wait() and scheduler_stay() after a long
+-- step); and SQL functions that return rows and have no SET, because the planner inlines them, so the server does not count
+-- their calls.
 create view t.unreached as
 select p.proname::text as name from pg_proc p
 where p.pronamespace = 'queues'::regnamespace and p.prokind = 'f' and p.proname not in (select c.name from t.called c)

@@ -1,7 +1,8 @@
--- Traps: functions, operators, types and relations of the names that our SQL uses, in schema public, by a role without any
--- right. Each has argument types that would be the better match somewhere, so that a statement which leaves the choice to its
--- search_path runs it. A trap writes a line to the server's log, which no rollback takes back, and raises QTRAP.
--- trap.names: the functions, {a,b}; trap.text: all our SQL, for the operators and relations in it.
+-- Traps: a role without any right makes functions, operators, types and relations in schema public, with the names that our
+-- SQL uses. The argument types of a trap match some call better than the server's own function does. So a statement that does
+-- not name the schema runs the trap. A trap writes a line to the server's log, which a rollback does not undo, and raises
+-- QTRAP. Settings: trap.names = the names of the functions, {a,b}; trap.text = all our SQL, from which the names of operators
+-- and relations are taken.
 
 create or replace function public.spring(what pg_catalog.text) returns boolean language plpgsql set search_path = pg_catalog as $$
 begin
@@ -22,8 +23,8 @@ begin
     operators := 0;
     views := 0;
     types := 0;
-    -- functions: the arguments of the server's own ones, as they are and with one of them of another type; those that take
-    -- any number of arguments with 1 to 5; those with one or two arguments with each pair of common types
+    -- functions: with the arguments of the server's own functions, and with one argument of another type; variadic ones
+    -- with 1 to 5 arguments; those with one or two arguments also with each pair of common types
     for f in
         with own as (
             select p.proname as name, case when p.prorettype in (select oid from pg_type where typtype = 'p') then 'text' else format_type(p.prorettype, null) end as result,
@@ -36,7 +37,7 @@ begin
             union all
             select o.name, o.result, o.proretset, o.args[:cardinality(o.args) - 1] || array_fill('text'::text, array[n])
             from own o, generate_series(1, 5) n where o.provariadic <> 0
-        ), solid as ( -- "any" and its kin are text at first
+        ), solid as ( -- text takes the place of "any" and other pseudo-types
             select name, result, proretset, array(select case when a like '%array' then 'text[]' when a ~ '^"?any|^record|range$' then 'text' else a end
                                                   from unnest(args) with ordinality v (a, o) order by o) as args from plain
         ), all_of_them as (
@@ -56,7 +57,7 @@ begin
                        format('begin perform public.spring(%L); end', f.name || '(' || f.args || ')'));
         functions := functions + 1;
     end loop;
-    -- operators: each name between all pairs of types
+    -- operators: each name with all pairs of types
     for f in select a, b, t from unnest(kinds) a, unnest(kinds) b, unnest(array['boolean', a]) t group by a, b, t loop
         execute format('create or replace function public.%I(%s, %s) returns %s language plpgsql as %L', 'trap ' || f.t, f.a, f.b, f.t,
                        format('begin perform public.spring(%L); end', 'operator(' || f.a || ', ' || f.b || ')'));

@@ -1,6 +1,7 @@
--- For tests/sql/test_adapters_hostile.c: a database as nobody would wish for. t.spoil(round) gives every column of every table the values of its
--- type, another one in each row and round; where a constraint refuses the lot, row by row what it takes. Columns that hold states keep theirs in
--- even rounds; foreign keys hold, and what names relations is the engine's own. Triggers don't act meanwhile.
+-- For tests/sql/test_adapters_hostile.c: a database full of hostile values. t.spoil(round) overwrites every column of every table
+-- with the hostile values of its type, another one in each row and round. If a constraint rejects the whole update, it tries row
+-- by row. In even rounds, columns that hold states keep their values. Foreign keys stay valid, and columns that name relations
+-- keep the names. Triggers are off meanwhile.
 create schema t;
 create function t.values_of(typ text, kind "char", len int) returns text[] language sql as $$
     select case
@@ -75,7 +76,7 @@ begin
     end loop;
 end $$;
 
--- functions that a search path could lead to, and settings that a database may have
+-- functions that a search_path could find, and settings that a database may have
 create schema evil;
 create function evil.lower(varchar) returns text language plpgsql as $$ begin raise 'trapped'; end $$;
 create function evil.strpos(text, varchar) returns int language plpgsql as $$ begin raise 'trapped'; end $$;
