@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs the packages in APT (`make deps`, `deps-check`, `deps-dev`, `deps-engines`, `deps-deb`). Debian and Ubuntu only; elsewhere it
-# names the pieces. Idea: nothing may run or stay because of it. Tests and the demo start servers of
-# their own, so the server package is kept from making its usual cluster "main", and no service is
-# started or enabled.
+# Installs the packages that the variable APT names (`make deps`, `deps-check`, `deps-dev`, `deps-engines`,
+# `deps-failover`, `deps-deb`), on Debian and Ubuntu. On other systems it says what is needed. It leaves nothing
+# running: tests and the demo start servers of their own, so the server package may not make its usual cluster "main",
+# and no service is started or enabled.
 set -eu
 
 if ! command -v apt-get >/dev/null; then
@@ -41,7 +41,7 @@ fi
 export DEBIAN_FRONTEND=noninteractive
 conf=/etc/postgresql-common/createcluster.d/queuetop-deps.conf
 policy=/usr/sbin/policy-rc.d
-put() { # file, text: only where there is none, and until we end
+put() { # file, text: if there is no such file, makes it; clean_up removes it
     [ ! -e "$1" ] || return 0
     as_root mkdir -p "${1%/*}"
     echo "$2" | as_root tee "$1" >/dev/null
@@ -63,7 +63,7 @@ as_root apt-get -q -y update
 put "$conf" 'create_main_cluster = false'
 put "$policy" "#!/bin/sh
 exit 101"
-# shellcheck disable=SC2086 # one word a package
+# shellcheck disable=SC2086 # each package is a word
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $missing
 case " $missing " in
 *" pgbouncer "*) as_root update-rc.d pgbouncer disable || : ;;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # shellcheck disable=SC2015,SC2016,SC2317 # backquotes are Markdown; part() calls the functions
-# What the pages in docs/ and README.md say of verbs, options, keys, words, sections of adapters, settings and functions
-# comes from the program, from an installed queue and from the tables of figures: this writes it anew between the pages' markers. With
-# --check it changes nothing and shows a difference. QUEUETOP is the program, DSN a database with the queue.
+# Writes the generated parts of docs/ and README.md: verbs, options, keys, words, sections of adapters, settings and functions.
+# They come from the program, from an installed queue and from the tables of figures, and are put between the markers in the
+# pages. With --check it changes nothing and shows the differences. QUEUETOP is the program, DSN a database with the queue.
 # tests/e2e/test_pages.c runs it with --check; `make docs` runs it without.
 set -eu
 export LC_ALL=C.UTF-8
@@ -37,7 +37,7 @@ options() {
         }'
 }
 
-# one paragraph a verb, its lines so long that man shows them whole on 80 columns
+# a paragraph for each verb; its lines are short enough for man on 80 columns
 synopsis() {
     local v words
     echo
@@ -57,7 +57,7 @@ synopsis() {
     echo
 }
 
-# signs that Markdown would take for its own
+# escapes the characters that mean something in Markdown
 text() { sed 's/[][*_`<|]/\\&/g'; }
 option_table() {
     options "$@" >"$tmp/options"
@@ -88,7 +88,7 @@ verb_parts() {
         echo
     done
 }
-# the table of `queuetop help words`, whose columns stand two blanks apart or more
+# the table of `queuetop help words`; its columns have two or more blanks between them
 words() {
     echo
     "$QUEUETOP" help words | awk '
@@ -139,7 +139,7 @@ limits() {
     ask "select format('| \`%s\` | %s | %s |', name, value, note) from setting"
     echo
 }
-# the functions that one of our roles may call and the role before may not, with their arguments and comment
+# the functions that a role of ours may call and the role before it may not, with their arguments and comments
 functions() { # role, an SQL condition on p
     printf '\n%s\n%s\n' '| function | what it does |' '|---|---|'
     ask "select format('| \`%s(%s)\` | %s |', proname,
@@ -160,7 +160,7 @@ knobs() {
     echo
 }
 
-# the names of the systems that adapters open, in a sentence; tables made by hand (seed_...) in a number
+# a sentence with the names of the systems that have an adapter; of the tables made by hand (seed_...) it gives the number
 systems() {
     echo
     XDG_CONFIG_HOME=$tmp "$QUEUETOP" adapter list --markdown | awk -F' *[|] *' '
@@ -196,7 +196,7 @@ figures() {
         }' tests/bench/README.md
 }
 
-# replaces what stands between two markers of a page
+# replaces the text between two markers of a page
 fill() { # page, marker, file with the new text
     grep -qx "<!-- $2 -->" "$tmp/$1" && grep -qx "<!-- /$2 -->" "$tmp/$1" || { echo "$1: no markers $2" >&2; exit 1; }
     FROM="<!-- $2 -->" TO="<!-- /$2 -->" TEXT=$3 awk '

@@ -3,13 +3,13 @@
 # ($XDG_CACHE_HOME/queuetop-engines): nothing is installed in the system, and removing the directory removes all.
 #   npm: graphile-worker and pg-boss that run on node 18 (Debian 12's); npm-new: the newest that were tried
 #   pgq-N: PgQ out of Debian's package for the server found, unpacked
-# What can't be had is said, with its reason, in the file `skipped` there: tests and bench report it and go on.
+# The file `skipped` there lists the systems that could not be fetched, with the reason. Tests and bench report them and go on.
 set -euo pipefail
 
-# The newest ask for node 22 in their package files; loaded by import(), they run on node 18 as well.
+# The package files of the newest versions require node 22; loaded by import(), they run on node 18, too.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/queuetop-engines
 mkdir -p "$cache"
-exec 9>"$cache/lock" # two benches that begin at once: one fetches, the other finds all there
+exec 9>"$cache/lock" # if two benches begin at the same time, one fetches and the other waits
 flock 9
 : >"$cache/skipped.new"
 

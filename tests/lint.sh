@@ -1,8 +1,8 @@
 #!/bin/bash
-# The rules of this code that a machine can check (`make lint`): layers, banned calls, sizes, layout.
+# The rules of this code that a machine can check (`make lint`): rooms, banned calls, sizes, layout.
 # Prints `file:line: what is wrong: what to do`. L=REGEX shows only findings in files that match.
-# The Makefile hands over BUILD, CC, CSTD (language flags) and SAN; calls are looked for in a copy of the
-# sources without comments and without the inside of strings.
+# The Makefile sets BUILD, CC, CSTD (language flags) and SAN. Banned calls are searched in a copy of the
+# sources without comments and without the text of strings.
 set -u
 export LC_ALL=C
 eval "CFLAGS=($CSTD ${SAN:-})"
@@ -20,11 +20,11 @@ all=("${code[@]}" "${tests[@]}")
 mapfile -t sql < <(find sql tests -name '*.sql' | sort)
 mapfile -t engine < <(find sql/core sql/console sql/client sql/adapters -name '*.sql' | sort)
 
-# both read lines of the form file:line:text
+# reads lines of the form file:line:text, and reports each
 say() { # what to do, exceptions as a regex of files
     awk -F: -v say="$1" -v ok="${2:-^$}" '$1 !~ ok { print $1 ":" $2 ": " say }' >>"$tmp/found"
 }
-# what to do, regex of function names, where they are allowed as a regex of file:function, files
+# reports calls: what to do, regex of function names, regex of the file:function where they are allowed, files
 calls() {
     local what=$1 names=$2 except=$3
     shift 3
@@ -70,8 +70,8 @@ grep -nE '#include *"(model|ui)/[a-z_/]*_(private|parts)\.h"' "${code[@]}" | awk
         room = family; sub(/[^\/]*$/, "", room)
         if (index($1, family) != 1 && !(room ~ /^ui/ && index($1, room) == 1)) print
     }' | say 'a header of another file family: use its public one'
-# A room includes itself and the rooms that its README names ("May use: model/base, model/db."); only
-# ui/main.c stands in none.
+# A room may include itself and the rooms that its README names ("May use: model/base, model/db."). Only
+# ui/main.c is in no room.
 for f in model/*.[ch] ui/*.[ch]; do
     [ -f "$f" ] && [ "$f" != ui/main.c ] && echo "$f:1: stands in no room: put it into one of $(dirname "$f")/*/" >>"$tmp/found"
 done
@@ -86,7 +86,7 @@ for d in model/*/ ui/*/; do
     compgen -G "$d/*.[ch]" >/dev/null || continue # ui/dist
     grep -HnoE '#include *"[^"]*"' "$d"/*.[ch] | grep -vE "\"(gen/|($d|$may)/[^/]*\"\$)" |
         say "$d may not use this room: see $d/README.md"
-    # the README names each file (a header for both), and no other
+    # the README names each file (a header stands for its .c, too), and names no file that is not there
     grep -noE "\`[a-z_]+[.](c|h|def)\`" "$d/README.md" | tr -d '\140' >"$tmp/named"
     while IFS=: read -r n name; do
         [ -e "$d/$name" ] || grep -q "/$name" <<<"${all[*]} ${defs[*]}" || echo "$d/README.md:$n: $name is not there"
@@ -135,11 +135,11 @@ awk 'FNR == 1 { depth = 0 }
     depth == 0 && ended == FILENAME && NF { print FILENAME ":" FNR ":"; ended = "" }
     /^#endif/ && --depth == 0 { ended = FILENAME }' "${all[@]}" | grep '\.h:' |
     say 'behind the include guard: move it before the last #endif'
-# a table of COUNT rows, one for each word of an enum: the rows name their places
+# a table with one row for each word of an enum: each row names its word
 awk '/\[[A-Z][A-Z_]*(_COUNT|_TOTAL|_N|_NONE)\] = \{$/ { table = FILENAME ":" FNR; next }
     table != "" && !/^ *(\/\*|\*)/ { if ($0 !~ /^ *(\[|#include)/) print table ":"; table = "" }' "${code[@]}" |
     say 'name the place of each row: [ENUM_WORD] = {...}'
-# a page that is named is in the tree: below the root, beside the file, or under tests/bench
+# a page that is named exists: below the root, beside the file, or in tests/bench
 grep -noE '[A-Za-z0-9_./-]+\.md\>' "${all[@]}" "${sql[@]}" |
     while IFS=: read -r f n page; do
         page=${page#s/} # of "%s/README.md"
@@ -148,7 +148,7 @@ grep -noE '[A-Za-z0-9_./-]+\.md\>' "${all[@]}" "${sql[@]}" |
 word='DECISIO''NS|PERFORMA''NCE|seeds/0''0[0-9]'
 grep -nwE "$word" "${all[@]}" "${sql[@]}" | say 'this page is not in the tree: say it here'
 
-# what may be set from outside is named where somebody looks for it: make help, queuetop(1), tests/README.md
+# each variable of the environment is documented: in make help, queuetop(1) or tests/README.md
 grep -noE '\<getenv\("[A-Za-z_]+"\)' "${all[@]}" | while IFS= read -r line; do
     name=${line#*getenv(\"}
     grep -qsE "(^#: |\`)${name%\")*}[^A-Za-z_]" Makefile docs/queuetop.1.md tests/README.md || echo "$line"
@@ -174,7 +174,7 @@ BEGIN {
             c = substr(sig, i, 1)
             if (c == "(") depth++; else if (c == ")") depth--; else if (c == "," && depth == 0) commas++
         }
-        # its shape is given by libmicrohttpd
+        # libmicrohttpd prescribes its parameters
         if ($1 == "ui/cli/cli_http.c" && $4 == "on_request") continue
         if (commas > 5) print $1 ":" $2 ": " $4 "(): " commas + 1 " parameters: at most 6, pass a struct"
     }
@@ -213,7 +213,7 @@ for n in grid rect fmt chart style key column kind list list_columns list_draw l
 done
 links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lzstd -lpthread -lm
 
-# a function that no other file names; given by libmicrohttpd are called by programs
+# functions that no other file names, except those of queuetop.h, which programs call
 nm -A --defined-only "$BUILD"/libqueuetop.a "$BUILD"/libui.a |
     awk -v bare="$tmp/bare" -v code="${code[*]}" '
     BEGIN {

@@ -1,8 +1,9 @@
-# The rules for sql/ that a machine can check; tests/lint.sh calls it with the files of sql/core, sql/console,
-# sql/client and sql/adapters. Prints `file:line: what is wrong: what to do`. Text in strings and comments counts for the width only.
-# A dollar-quoted body counts as code, a dollar-quoted string inside a body ($q$...$q$) does not.
+# The rules for sql/ that a machine can check. tests/lint.sh calls it with the files of sql/core, sql/console,
+# sql/client and sql/adapters. Prints `file:line: what is wrong: what to do`. Strings and comments count only for
+# the width of a line. A function's body in dollar quotes is code; a string in dollar quotes inside a body
+# ($q$...$q$) is not.
 BEGIN {
-    # Public functions with the signature that callers know. A new function takes a composite type instead.
+    # Public functions with many parameters, whose signature callers know. A new function takes a composite type instead.
     split("job_fault push_special push push_bytes push_text push_many cron_parse " \
           "take_many take_lease complete_and_claim fail requeue_where release cancel_where " \
           "discard_where delete_where set_priority_where set_time_where change_preview " wide, name, " ")
@@ -10,7 +11,7 @@ BEGIN {
 }
 function say(line, what) { print FILENAME ":" line ": " what }
 
-# One statement is at its end: s has its words, line_of their lines, quote how deep in dollar quotes each stands.
+# Called at the end of each statement. s has its words, line_of the line of each word, quote how many dollar quotes it is in.
 function check(   i, j, depth, fn, params, named, ins, language, definer, pinned, first, last, sig_end, body) {
     if (n > 2 && s[1] == "comment" && s[2] == "on" && s[3] == "function") commented[FILENAME, s[4]]
     i = (s[1] == "create") ? (s[2] == "or" ? 4 : 2) : 0

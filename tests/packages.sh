@@ -1,9 +1,9 @@
 #!/bin/bash
-# What is packed is tried where nothing else is: in bare Debian systems (debootstrap), with the mirror that apt of this
-# machine uses. By hand, as root: tests/packages.sh [PART...]; ROOTS=DIR keeps the systems for the next run.
+# Tries the packages in bare Debian systems (debootstrap), which have nothing else, with the mirror that apt of this machine
+# uses. By hand, as root: tests/packages.sh [PART...]; ROOTS=DIR keeps the systems for the next run.
 #   deb        make deb on bookworm and trixie; install, upgrade, autopkgtest, purge
-#   services   the units, in the sandbox that they ask for, under a systemd that systemd-nspawn boots
-#   tarball    make dist, and what it made on bullseye, bookworm and trixie against a server
+#   services   the units with their sandboxes, under a systemd that systemd-nspawn boots
+#   tarball    make dist, and the program in its archive on bullseye, bookworm and trixie against a server
 #   release    make release with a signature; rpmlint, rpmspec and rpmbuild of the spec, ruby -c of the formula
 #   container  every line of the Containerfile in bare systems, and the program as its user
 #   readme     the two commands of README.md, as a user with sudo, on bookworm; T="test_x ..." picks the tests
@@ -25,7 +25,7 @@ step() { # what, command...: one check; its output is shown if it fails
     fi
 }
 
-# Runs a command on a terminal of 24 lines until it has written a text; then presses the keys and waits for its end.
+# Runs a command in a terminal of 24 lines, waits until it has written the text, sends the keys, and waits until it ends.
 on_terminal() { # folder, text, keys, command of a shell
     local root=$1 want=$2 keys=$3 seen='' part
     coproc within "$root" script -qefc "stty rows 24 cols 80; $4" /dev/null
@@ -51,7 +51,7 @@ source_tree() { # folder: a fresh checkout there
     git archive HEAD | tar x -C "$1"
 }
 
-# some fifteen of each level: what must be installed for them is what must be installed for all
+# some fifteen tests of each level; together they need all packages that the tests need
 selection='test_action test_adapter test_base test_checks test_child test_cli test_command test_db_fake test_filter
     test_fmt test_grid test_key test_loop test_store test_tape test_text
     test_acts test_claim test_client test_counters test_cut test_install test_lease test_push test_queues test_races
@@ -102,13 +102,13 @@ build_deb() { # suite: the packages into $ROOTS/debs-SUITE
     mkdir "$ROOTS/debs-$1"
     cp -a "$root/home/dev/queuetop/build/deb/." "$ROOTS/debs-$1"
 }
-older() { # folder with packages: the same package under an older version, older.deb
+older() { # folder with packages: makes older.deb, the same package with an older version
     rm -rf "$ROOTS/older"
     dpkg-deb -R "$1"/queuetop_"$version"-1_*.deb "$ROOTS/older"
     sed -i 's/^Version: .*/&~older/' "$ROOTS/older/DEBIAN/control"
     dpkg-deb --root-owner-group -b "$ROOTS/older" "$1/older.deb"
 }
-# What a sound installation looks like, as a script for the shell in it.
+# A script for the shell of the system: checks the installation.
 # shellcheck disable=SC2016 # expanded there
 installed='set -eux
     queuetop --version
@@ -172,7 +172,7 @@ for unit in $units; do [ "$(systemctl show -P Result $unit)" = success ]; done
 journalctl --no-pager -o cat -u "queuetop-*"
 echo "all is well"'
 
-# Boots what is in the folder inner of a system that has systemd-nspawn, until it turns itself off.
+# Boots the system in the folder `inner` of a system that has systemd-nspawn. It turns itself off at the end.
 boot() { # folder
     # shellcheck disable=SC2016 # expanded by the inner shell
     unshare --mount --pid --fork --kill-child bash -c '
@@ -206,8 +206,8 @@ part_services() {
 
 # --- archives ------------------------------------------------------------------------------------------------------
 
-server='' there=() # its process; the environment in which a program finds it
-# A server with TLS and passwords on a free port of this machine, in a system of its own, until this script ends.
+server='' there=() # the process of the server; the environment for programs that connect to it
+# Starts a server with TLS and passwords on a free port of this machine, in a system of its own; it ends with this script.
 start_server() {
     local root tls='-c ssl_cert_file=/etc/ssl/certs/ssl-cert-snakeoil.pem -c ssl_key_file=/etc/ssl/private/ssl-cert-snakeoil.key'
     [ -z "$server" ] || return 0
@@ -224,7 +224,7 @@ start_server() {
         pg_ctl -D data -w -l log start >/dev/null -o '-p $port -c ssl=on -c unix_socket_directories=/tmp $tls' &&
         echo ready && exec tail -f /dev/null >/dev/null" >"$ROOTS/ready" &
     server=$!
-    # the server lives below unshare, which a signal to this shell's child does not reach
+    # the server is a child of unshare; a signal to unshare does not reach it
     trap 'pkill -KILL -P "$server"; kill "$server"; wait; [ -n "${keep_roots:-}" ] || rm -rf --one-file-system "$ROOTS"' EXIT
     read -r line <"$ROOTS/ready" && [ "$line" = ready ]
 }
@@ -282,7 +282,7 @@ part_release() {
     step 'rpmspec -P' within "$root" rpmspec -P "/release/$spec"
     step 'rpmlint' within "$root" rpmlint "/release/$spec"
     tail -3 "$ROOTS/step.log"
-    # Debian has neither the macros of systemd nor packages by which rpm could find what the spec asks for
+    # Debian has no rpm macros of systemd, and rpm finds no packages there for what the spec requires
     step 'rpmbuild' within "$root" rpmbuild -bb --nodeps -D '_topdir /rpm' -D '_sourcedir /release' -D 'sysusers_create() %{nil}' \
         -D '_unitdir /usr/lib/systemd/system' -D '_sysusersdir /usr/lib/sysusers.d' -D '_tmpfilesdir /usr/lib/tmpfiles.d' \
         -D 'tmpfiles_create() %{nil}' -D 'systemd_post() %{nil}' -D 'systemd_preun() %{nil}' \
@@ -294,7 +294,7 @@ part_release() {
 
 # --- container -----------------------------------------------------------------------------------------------------
 
-# Does what a builder of images does with the lines of ui/dist/Containerfile; a bare system stands for debian:SUITE-slim.
+# Carries out the lines of ui/dist/Containerfile, as a builder of images does; a bare system takes the place of debian:SUITE-slim.
 part_container() {
     local line root='' name suite dir=/ user=0 entry='' words from to f
     declare -A stage
@@ -337,7 +337,7 @@ part_container() {
     done < <(sed -e ':a; /\\$/N; s/\\\n//; ta' -e '/^#/d; /^$/d; s/   */ /g' ui/dist/Containerfile)
     start_server
     new_database container
-    # as container engines do it: HOME is what /etc/passwd of the image says
+    # HOME comes from /etc/passwd of the image, as in container engines
     local home
     home=$(awk -F: -v user="$user" '$3 == user { print $6 }' "$root/etc/passwd")
     step 'container: its user, a first day; the program is process 1' within "$root" env "${there[@]}" HOME="$home" PGDATABASE=container \

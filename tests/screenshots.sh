@@ -1,8 +1,8 @@
 #!/bin/bash
 # Draws every picture in screenshots/ anew (`make screenshots`): SVG from the cells of a terminal, PNG
-# from the SVG at twice the size. The data are tests/screens/fixture.sql, told at a clock that stands
-# still, so the same program draws the same SVG bytes each time. QUEUETOP and VSHOT are the two
-# programs; OUT is where to put the pictures.
+# from the SVG at twice the size. The data come from tests/screens/fixture.sql, which runs with a stopped
+# clock, so the same program draws the same SVG bytes each time. QUEUETOP and VSHOT are the two programs;
+# OUT is the folder for the pictures.
 set -eu
 cd "$(dirname "$0")/.."
 out=${OUT:-screenshots}
@@ -11,13 +11,13 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# the server may run as another user: it reads and moves the clock
+# the server may run as another user, and must read and move the clock
 chmod 711 "$tmp"
 ${CC:-cc} -O1 -shared -fPIC -o "$tmp/clock.so" tests/screens/clock.c
 echo 1795237000000000 >"$tmp/clock"
 chmod 666 "$tmp/clock"
 
-# Autovacuum is on, as on any server, but comes to no table: the pictures say nothing of it.
+# Autovacuum is on, so that the pictures show no warning, but it sleeps for 68 years and so touches no table.
 cat >"$tmp/autovacuum" <<'END'
 #!/bin/bash
 psql -qX -c "alter system set autovacuum_naptime = '2147483s'" -c 'alter system set autovacuum = on' \
@@ -25,7 +25,7 @@ psql -qX -c "alter system set autovacuum_naptime = '2147483s'" -c 'alter system 
 END
 chmod 755 "$tmp/autovacuum"
 
-# A transaction that holds one row: the action that comes to it waits, and its progress stands still.
+# A transaction holds one row, so the action waits there and its progress does not change.
 cat >"$tmp/hold" <<'END'
 export PGUSER=postgres
 psql -qX -c begin -c "select from queues.queue where seq = (select seq from queues.queue where state = 'failed' and
@@ -60,7 +60,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     type:0 key:enter 'want:3,000 of' 'want:1,024 failed' 'want:1,000 search.index' settle:600 "shot:$out/80_progress.svg" \
     -- "$QUEUETOP" --interval 250ms
 
-# A server with trouble: what it tells of itself is made up, so it is one of its own.
+# A server with problems. Its statistics are invented, so no other pictures use it.
 echo 1795237000000000 >"$tmp/clock"
 env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clock" "$VSHOT" 24x80 \
     env:LD_PRELOAD="$tmp/clock.so" env:QUEUETOP_CLOCK="$tmp/clock" env:QUEUETOP_NOW= env:TZ=UTC \
@@ -84,7 +84,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     "shot:$out/120_river.svg" \
     -- "$QUEUETOP"
 
-# How fast an action ran is measured, not told: that line alone is no reason for a new picture.
+# The speed of an action is measured and differs each time. If nothing else differs, the old picture stays.
 same() { cmp -s <(grep -vE 'jobs/s|slowest batch|s left' "$1") <(grep -vE 'jobs/s|slowest batch|s left' "$2"); }
 if [ -f "$tmp/old.svg" ] && same "$tmp/old.svg" "$out/80_progress.svg"; then
     cp "$tmp/old.svg" "$out/80_progress.svg"

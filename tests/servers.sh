@@ -37,7 +37,7 @@ fi
 dir=$cache/$version
 bin=$dir/node_modules/$name/native/bin
 
-fetch() { # in a directory beside, which gets its name when all of it is there
+fetch() { # into a temporary folder, which gets its final name when it is complete
     local new=$cache/new-$version
     rm -rf "$new"
     mkdir "$new"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced: bare Debian systems in folders, and commands inside them. Root only, because of chroot and mount.
-# ROOTS is the folder that holds them. One that the caller names is kept, so that the next run need not fetch
-# anything; otherwise a temporary folder is used and removed at the end.
+# ROOTS is the folder that holds them. If the caller sets it, it is kept, and the next run fetches nothing;
+# otherwise a temporary folder is used and removed at the end.
 
 if [ "$(id -u)" != 0 ]; then
     echo "${0##*/}: only root can make a chroot: sudo $0" >&2
@@ -22,7 +22,7 @@ else
 fi
 trap 'exit 1' HUP INT TERM
 
-# The mirror that apt of this machine uses, and its proxy; no address is written into this tree.
+# The mirror that apt of this machine uses, and its proxy. So this tree names no mirror.
 # shellcheck disable=SC2016 # apt expands it
 mirror() {
     apt-get indextargets --format '$(REPO_URI)|$(COMPONENT)' 'Created-By: Packages' | awk -F'|' '
@@ -32,7 +32,7 @@ mirror() {
 proxy=$(apt-config shell p Acquire::http::Proxy | sed "s/^p='\(.*\)'$/\1/")
 [ -z "$proxy" ] || export http_proxy=$proxy
 
-# The bare system of a suite, made once: prints its folder.
+# Makes the bare system of a suite, if it does not exist. Prints its folder.
 bare() { # suite
     local dir=$ROOTS/bare-$1 from
     if [ ! -e "$dir/etc/debian_version" ]; then
@@ -45,7 +45,7 @@ bare() { # suite
     fi
     echo "$dir"
 }
-# A copy of it to work in: prints its folder.
+# Makes a copy of it to work in. Prints its folder.
 fresh() { # suite, name
     local from dir=$ROOTS/$2
     from=$(bare "$1") || return 1
@@ -55,7 +55,7 @@ fresh() { # suite, name
     echo "$dir"
 }
 
-# Runs a command in a system, with processes and mounts of its own: both end with the command, however it ends.
+# Runs a command in a system, in namespaces for processes and mounts. They end with the command, in whatever way it ends.
 # The environment is that of a new login.
 within() { # folder, command...
     local root=$1
@@ -72,7 +72,7 @@ within() { # folder, command...
             TERM=xterm-256color LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive ${http_proxy:+http_proxy="$http_proxy"} "$@"
     ' within "$root" "$@"
 }
-# Installs packages in a system without starting what they bring.
+# Installs packages in a system and starts none of their services.
 add_packages() { # folder, package...
     local root=$1
     shift

@@ -13,7 +13,7 @@ mv "${tar##*/}" "queuetop_$VERSION.orig.tar.gz"
 tar xf "queuetop_$VERSION.orig.tar.gz"
 cd "queuetop-$VERSION"
 cp -a ui/dist/debian debian
-# the words of the make around this one (BUILD, T, ...) are not for the build of a package
+# the variables of the make that called us (BUILD, T, ...) must not reach the build of the package
 env -u MAKEFLAGS -u MAKELEVEL -u BUILD -u T dpkg-buildpackage -us -uc
 cd ..
 lintian --fail-on error,warning ./*.changes

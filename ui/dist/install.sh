@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install and make uninstall (--remove): one list of what goes where. The Makefile hands over BUILD, VERSION,
-# PREFIX, LIBDIR (PREFIX/lib) and DESTDIR, which stands before all of them.
+# make install and make uninstall (--remove): one list of what goes where. The Makefile sets BUILD, VERSION,
+# PREFIX, LIBDIR (PREFIX/lib) and DESTDIR, which is put before every path.
 set -eu
 cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
@@ -15,7 +15,7 @@ put() { # mode, file, where to
         install -D -m "$1" "$2" "$DESTDIR$3"
     fi
 }
-# The library is one object in which only queuetop_* is visible: a program may have functions of our names.
+# The library is one object in which only queuetop_* is visible, because a program may have functions with the same names as ours.
 library() {
     ld -r -o "$tmp/library.o" --whole-archive "$BUILD/libqueuetop.a"
     objcopy --wildcard --keep-global-symbol='queuetop_*' "$tmp/library.o"

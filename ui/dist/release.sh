@@ -1,7 +1,7 @@
 #!/bin/sh
-# make release: release.sh DIR puts into DIR the archive of the sources, that of the program (made by make dist, of the same
-# commit), the formula and the spec that name them, and SHA256SUMS. SIGN=KEYID signs the sums with gpg. URL is where the
-# archives will be; without it the formula and the spec name the folder.
+# make release: release.sh DIR puts into DIR the archive of the sources, the archive of the program (which make dist has made
+# of the same commit), the formula and the spec that name both, and SHA256SUMS. SIGN=KEYID signs the sums with gpg. URL is the
+# address of the archives; without it the formula and the spec name the folder.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$1

@@ -12,7 +12,7 @@ trap 'exit 1' HUP INT TERM
 if [ -e .git ] && command -v git >/dev/null; then
     git -c safe.directory="$PWD" ls-files | while IFS= read -r f; do [ ! -f "$f" ] || printf '%s\n' "$f"; done >"$list"
     epoch=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$PWD" log -1 --format=%ct)}
-else # an unpacked source
+else # unpacked sources, not a clone
     find . \( -path ./build -o -path ./debian -o -path ./.git \) -prune -o -type f -print | sed 's|^\./||' >"$list"
     epoch=${SOURCE_DATE_EPOCH:-$(stat -c %Y CHANGELOG.md)}
 fi

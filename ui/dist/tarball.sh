@@ -1,8 +1,8 @@
 #!/bin/bash
 # make dist, as root: tarball.sh DIR makes DIR/queuetop-VERSION-linux-ARCH.tar.gz, the program with its libraries for any
-# Linux whose C library is not older than that of Debian 11, where all is built. The libraries are found by $ORIGIN,
-# wherever the archive is unpacked. What speaks to the database, libpq and OpenSSL, is built from the sources of Debian 12:
-# libpq of Debian 11 has no pipelines, and its OpenSSL gets no corrections from its authors any more.
+# Linux whose C library is at least as new as that of Debian 11, where everything is built. The program finds the libraries
+# through $ORIGIN, wherever the archive is unpacked. libpq and OpenSSL, which talk to the database, are built from the sources
+# of Debian 12: libpq of Debian 11 has no pipelines, and the authors of its OpenSSL no longer correct it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=ui/dist/chroot.sh
@@ -13,7 +13,7 @@ arch=$(uname -m)
 name=queuetop-$VERSION-linux-$arch
 log=$ROOTS/dist.log
 
-# The system in which all is built, with the two libraries below /opt/carried.
+# Makes the system in which everything is built, with the two libraries in /opt/carried.
 prepare() {
     local root from
     root=$(fresh bullseye dist-new)
@@ -35,7 +35,7 @@ prepare() {
         cp debian/copyright /opt/carried/licenses/openssl
 
         cd /src/postgresql-15-*/
-        # neither GSSAPI nor LDAP: their libraries look for files of the system that are not the same everywhere
+        # without GSSAPI and LDAP: their libraries read files of the system that differ between systems
         PKG_CONFIG_PATH=/opt/carried/lib/pkgconfig CPPFLAGS=-I/opt/carried/include LDFLAGS=-L/opt/carried/lib \
             LD_LIBRARY_PATH=/opt/carried/lib \
             ./configure --prefix=/opt/carried --with-ssl=openssl --without-readline --without-zlib
@@ -50,7 +50,7 @@ prepare() {
     mv "$root" "$ROOTS/dist"
 }
 
-# Inside of that system: builds the sources in /build/src, and puts the archive together in /build/NAME.
+# Runs in that system: builds the sources in /build/src and makes the archive in /build/NAME.
 # shellcheck disable=SC2016 # expanded there
 build='
     set -eux
@@ -65,7 +65,7 @@ build='
     cp root/usr/bin/queuetop "$name/bin"
     cp -a root/usr/share "$name"
     mv "$name/share/doc/queuetop/LICENSE" "$name/share/doc/queuetop/CHANGELOG.md" "$name"
-    # what is part of the C library is taken from the system that runs it
+    # libraries that belong to the C library come from the system that runs the program
     ldd "$name/bin/queuetop" | awk "/=> \// { print \$3 }" |
         grep -vE "/(libc|libm|libpthread|libdl|librt|libresolv|libutil|libnsl|libanl)[.]so" |
         while read -r lib; do
@@ -86,7 +86,7 @@ build='
     patchelf --force-rpath --set-rpath "\$ORIGIN/../lib" "$name/bin/queuetop"
     for lib in "$name"/lib/*; do patchelf --force-rpath --set-rpath "\$ORIGIN" "$lib"; done
     unset LD_LIBRARY_PATH
-    # every library is found in the archive or is part of the C library
+    # check: each library is in the archive or belongs to the C library
     ldd "$name/bin/queuetop"
     if ldd "$name/bin/queuetop" | grep -F "not found"; then exit 1; fi
     if ldd "$name/bin/queuetop" | awk "/=> \// { print \$3 }" | grep -v "^/build/$name/" |
