@@ -6,9 +6,9 @@
 --   queue_other       lists of jobs that are not ready
 --   queue_failed      groups of errors
 --   queue_failed_at   failed jobs, the newest first
---   queue_unique      one unfinished job a key
+--   queue_unique      at most one job with a unique key, apart from failed and finished ones
 --   queue_keyed       the blocked jobs of each concurrency key, and how many of the key are ready
---   queue_expires     jobs that expire
+--   queue_expires     jobs that may expire: all with expires_at, except failed ones
 -- A statement that looks for jobs by id and by state writes state::text. With the bare state the planner may read the
 -- whole index of the jobs in that state, because it estimates that there are few of them.
 -- On the path push -> claim -> complete no row of queue is ever updated.

@@ -2,7 +2,7 @@
 -- and old rows are deleted in ranges that nobody scans. VACUUM can't remove dead rows while a transaction elsewhere
 -- stays open for an hour, but no query reads through them, so readers stay fast.
 --   delta    what each statement changed, with its transaction id
---   fold     counter: the sum of all deltas that the fold's snapshot saw
+--   fold     a sum of all deltas that the fold's snapshot saw; table counter has the sums of each queue and priority
 --   tick     one row a scheduler step that did something: the snapshot of deltas it has seen, and hints
 --   cursor   for each queue, how far each priority has been cut
 --   mark     where the living leases begin, and which older ones still live

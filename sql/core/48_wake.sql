@@ -180,7 +180,7 @@ begin
     select * into t from tick order by tick desc limit 1;
     return exists (select from deltas_since(t.snapshot, t.xid) where error_key is null)
            or t.more and t.jobs > (select coalesce(sum(cardinality(seqs)), 0) from live where lock_key is null)
-           -- restored into another cluster, see moved(): a step counts anew
+           -- the database was restored into another cluster (see moved()): a step must count everything again
            or pg_snapshot_xmax(t.snapshot) > pg_snapshot_xmax(pg_current_snapshot());
 end $$;
 comment on function is_new() is 'Whether something was pushed or claimed that the last step has not seen. schedule() '

@@ -331,7 +331,8 @@ begin
         return check_anew(anew, most);
     end if;
     select max(at + greatest(interval '1 min', ms * interval '1 s')) into due from checked;
-    -- within the scheduler's step: only if no keep_books() runs, and if there are few dead rows
+    -- A scheduler's step gives most. It checks only if keep_books(), which runs beside the steps, has not done so for
+    -- another 5 minutes, and if there are few dead rows
     if most is not null then
         due := coalesce(due, (select installed_at from meta)) + interval '5 min';
         if pg_stat_get_dead_tuples('queue'::regclass) > 100000 then

@@ -1,4 +1,5 @@
--- Acts that put the queue's own books right: what `queuetop doctor --fix` calls. None of them changes what a job is.
+-- Repairs of what the engine keeps beside the jobs: counters, cursors, partitions. `queuetop doctor --fix` calls them.
+-- None of them changes a job.
 
 create or replace function stranded(queue text) returns bigint
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
