@@ -202,16 +202,14 @@ links() { # what, file to blame, linker words...
     local what=$1 blame=$2
     shift 2
     $CC "${CFLAGS[@]}" -o "$tmp/linked" "$tmp/main.c" "$@" 2>"$tmp/log" && return
-    grep -oE "undefined reference to .*" "$tmp/log" | sort -u | head -5 |
+    { grep -oE "undefined reference to .*" "$tmp/log" || tail -1 "$tmp/log"; } | sort -u | head -5 |
         sed "s|^|$blame:1: $what: |" >>"$tmp/found"
 }
 links 'model must link without curses and ui' model -Wl,--whole-archive "$BUILD/libqueuetop.a" \
     -Wl,--no-whole-archive -lpq -luuid -lzstd -lpthread
-pure=()
-for n in grid rect fmt chart style key column kind list list_columns list_draw list_marks prompt ask progress; do
-    pure+=("$BUILD"/obj/ui/*/"$n.o")
-done
-links 'the pure parts of ui must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" -luuid -lzstd -lpthread -lm
+mapfile -t pure < <(find "$BUILD"/obj/ui/term "$BUILD"/obj/ui/widget -name '*.o' ! -name term.o)
+links 'ui/term without term.c, and ui/widget, must link without libpq and curses' ui "${pure[@]}" "$BUILD/libqueuetop.a" \
+    -luuid -lzstd -lpthread -lm
 
 # functions that no other file names, except those of queuetop.h, which programs call
 nm -A --defined-only "$BUILD"/libqueuetop.a "$BUILD"/libui.a |

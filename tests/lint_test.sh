@@ -1,31 +1,47 @@
 #!/bin/bash
-# Plants a violation of each rule that tests/lint.sh has for comments, tables and sql/, in a tree of its own, and
-# says which ones lint does not find. tests/lint.sh ends with it.
+# Plants a violation of each rule of tests/lint.sh and tests/lint_sql.awk, in a tree and a build folder of its own, and
+# says which ones lint does not find. tests/lint.sh ends with it. A rule that lint.sh reports by say or calls must have
+# its violation here: the texts of these rules are taken from lint.sh.
 # shellcheck disable=SC2016 # what is planted is SQL, not shell
 set -u
 lint=$(cd "${0%/*}" && pwd)/lint.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{model/base,model/db,ui,tests,.ci,sql/core,sql/console,sql/client,sql/adapters}
+mkdir -p "$tree"/{model/base,model/db,model/store,ui,tests,.ci,sql/core,sql/console,sql/client,sql/adapters} \
+    "$tree"/build/obj/ui/{term,widget}
 cp .clang-format "$tree" 2>/dev/null
-BUILD=$(cd "$BUILD" && pwd)
 cd "$tree" || exit 1
-touch Makefile README.md
+export BUILD=$tree/build
+yes '#' | head -301 >Makefile
+touch README.md
+
+# rooms
 printf 'May use: %s.\n- `gone.c`: no such file.\n' nothing >model/base/README.md
 printf '%030d\n' {1..30} >model/db/README.md # no list of rooms
+{ echo 'May use: nothing.'; printf '%d\n' {1..25}; } >model/store/README.md
 echo 'int homeless;' >model/homeless.c
 
-cat >model/base/planted.h <<'EOF'
+# C
+cat >model/base/planted.h <<'END'
 #ifndef MODEL_BASE_PLANTED_H
 #define MODEL_BASE_PLANTED_H
 enum planted { PLANTED_A, PLANTED_B, PLANTED_COUNT };
 #endif
 extern const char *const planted_names[PLANTED_COUNT];
-EOF
-cat >model/base/planted.c <<'EOF'
+END
+cat >model/base/planted.c <<'END'
 #include "model/base/planted.h"
 
+#include <curses.h>
+#include <libpq-fe.h>
+
 #include "model/db/db.h"
+#include "model/store/store_parts.h"
+#include "planted.h"
+#include "tests/harness.h"
+
+#if 0
+#endif
 
 /* --- broken
  * ---- */
@@ -35,7 +51,35 @@ const char *const planted_names[PLANTED_COUNT] = {
     "a",
     "b",
 };
-EOF
+END
+word='TO''DO' page='DECISIO''NS'
+{
+    printf '#include <stdio.h>\n#include "model/base/second.h"\n/* %s: %s */\n' "$word" "$page"
+    echo 'void calls_all(void)'
+    echo '{'
+    printf '    %s;\n' 'strcpy(a, b)' 'usleep(1)' 'PQexec(a, b)' 'PQescapeLiteral(a, b, 1)' 'getaddrinfo(a)' 'pthread_create(a)' \
+        'poll(a, 1, 1)' 'snprintf(a, 1, "UPDATE t SET a = %d", 1)' 'send("SELECT 1")'
+    printf '}\nvoid seven(int a, int b, int c, int d, int e, int f, int g)\n{\n'
+    for _ in $(seq 60); do echo '    a++;'; done
+    echo '}'
+} >model/base/second.c
+echo 'int second;' >model/base/second.h
+echo 'void alone(struct gone gone, missing_t missing);' >model/base/alone.h
+yes '/* long */' | head -801 >model/base/big.c
+printf '#!/bin/bash\nsleep %s\n# %s/path\necho $1\n' 1 "$tree" >tests/planted.sh
+
+# what is linked: a model that needs curses, a widget that needs libpq, a function that only its own file calls
+plant() { # object, C
+    echo "$2" >"$tree/linked.c"
+    ${CC:-cc} -c -o "$1" "$tree/linked.c"
+}
+plant planted.o 'int initscr(void); int home(void); int home(void) { return initscr(); }'
+ar rc build/libqueuetop.a planted.o
+plant build/obj/ui/widget/list.o 'int PQexec(void); int list(void); int list(void) { return PQexec(); }'
+ar rc build/libui.a build/obj/ui/widget/list.o
+rm linked.c planted.o
+
+# SQL
 wide=$(printf '%0121d' 0)
 {
     echo "-- $wide"
@@ -63,7 +107,6 @@ wide=$(printf '%0121d' 0)
     echo 'end $$;'
     echo "comment on function allowed(text) is 'breaks no rule';"
 } >sql/core/planted.sql
-
 printf -- '-- note: %s\n--   %s\n' "$wide" x >sql/adapters/planted.sql
 printf -- 'select 1 as n -- %s\n' "$wide" >sql/adapters/wide_sql.sql
 
@@ -74,16 +117,31 @@ expect() { # file, what lint says about it
     echo "tests/lint_test.sh:1: lint does not find in $1: $2"
     missed=1
 }
-expect model/base/planted.h 'behind the include guard'
+while IFS= read -r rule; do
+    grep -qF ": $rule" <<<"$found" && continue
+    echo "tests/lint_test.sh:1: plant a violation of this rule, or lint does not find it: $rule"
+    missed=1
+done < <(grep -oE "\<(say|calls) '[^']+'" "$lint" | cut -d"'" -f2)
 expect model/base/planted.c 'may not use this room'
 expect model/db/README.md 'May use'
+expect model/store/README.md 'at most 25 lines'
 expect model/base/README.md 'gone.c is not there'
 expect model/base/README.md 'say what is in planted.c'
 expect model/homeless.c 'stands in no room'
-expect model/base/planted.c 'banner'
 expect model/base/planted.c 'not in the tree'
-expect model/base/planted.c 'names each variable'
-expect model/base/planted.c 'name the place of each row'
+expect model/base/second.c 'not in the tree'
+expect model/base/big.c '801 lines'
+expect Makefile '301 lines'
+expect model/base/second.c 'seven.*7 parameters'
+expect model/base/second.c 'seven.*63 lines'
+expect model/base/alone.h 'does not compile alone'
+expect model 'must link without curses and ui'
+expect ui 'must link without libpq and curses'
+expect model/base/planted.c 'home.*only this file calls it'
+expect model/base/planted.c 'layout'
+if command -v shellcheck >/dev/null; then
+    expect tests/planted.sh:4 'SC2086' # with its column
+fi
 expect sql/core/planted.sql 'columns: at most 120'
 expect sql/adapters/planted.sql 'columns: at most 120, go on'
 expect sql/adapters/wide_sql.sql 'columns: at most 120'
