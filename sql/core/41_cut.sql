@@ -217,16 +217,17 @@ language sql stable as $$
     select c.queue, c.idle, c.seq, c.high, c.low, c.chunk, c.max_tries, c.history,
            coalesce(j.lease_timeout, c.lease_time), c.run_timeout, j.priority, j.job, j.before
     from comer c cross join lateral (
-        select l.priority, j.seq as job, j.lease_timeout,
-               (select min(f.lease) from free f
-                where (c.idle or f.queue = c.queue and f.priority > l.priority) and f.lease % 200 = 0) as before
+        select l.priority, j.seq as job, j.lease_timeout, b.before
         from priorities_of(c.seq) l
+        cross join lateral ( -- once for each priority: most have no lease to come before, and read no jobs
+            select min(f.lease) as before from free f
+            where (c.idle or f.queue = c.queue and f.priority > l.priority) and f.lease % 200 = 0) b
         cross join lateral (
             select j.seq, j.lease_timeout from queue j
-            where j.queue = c.queue and j.priority = l.priority and j.state = 'ready' and j.seq > l.at
+            where b.before is not null and j.queue = c.queue and j.priority = l.priority and j.state = 'ready'
+              and j.seq > l.at
             order by j.seq limit case when c.idle then 1 else 50 end) j
         order by l.priority, j.seq limit case when c.idle then 1 else 50 end) j
-    where j.before is not null
 $$;
 comment on function front_jobs(tick, text[]) is 'For cut_front(): those jobs of these queues that get a lease in '
     'front, and the free lease that each comes before. No SET, so that it is inlined';
