@@ -1,5 +1,5 @@
-/* What is common to the screens whose rows are all in memory: one list, and the small filter of
- * ui/term/words.h over it. The struct of such a screen begins with a struct table_view, and its ops
+/* What is common to the screens whose rows are all in memory: one list, and the small filter
+ * words_match() over it. The struct of such a screen begins with a struct table_view, and its ops
  * name these functions. */
 #ifndef UI_CONSOLE_TABLE_VIEW_H
 #define UI_CONSOLE_TABLE_VIEW_H
@@ -15,6 +15,11 @@ struct table_view {
     int other_from;     /* the least height of the screen's body that has room for it */
     bool on_other;      /* Tab has moved the focus to `other` */
 };
+
+/* Whether the texts match the filter. Every word must be a part of one of the texts; upper and
+ * lower case (ASCII) are equal. A word with ! before it must not be in them. texts ends with NULL.
+ * An empty filter matches all. */
+bool words_match(const char *filter, const char *const *texts);
 
 /* keep(view, row): whether the filter leaves the row. */
 void table_init(struct view *v, const struct list_def *def,

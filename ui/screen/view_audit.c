@@ -8,7 +8,6 @@
 #include "ui/console/table_view.h"
 #include "ui/facts/audit_columns.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 #define F(f) offsetof(struct audit_row, f)
 

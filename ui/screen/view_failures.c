@@ -13,7 +13,6 @@
 #include "ui/facts/group_say.h"
 #include "ui/screen/failed_panes.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 struct failures {
     struct view view;

@@ -12,7 +12,6 @@
 #include "ui/facts/verdict.h"
 #include "ui/screen/health_draw.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 enum { ADVICE_MOST = 40 };
 

@@ -8,8 +8,8 @@
 
 #include "ui/console/app.h"
 #include "ui/console/crumb.h"
+#include "ui/console/table_view.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 struct help {
     struct view view;

@@ -17,7 +17,6 @@
 #include "ui/screen/node_evidence.h"
 #include "ui/screen/nodes_hosts.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 enum { OTHER_FROM = 13 };
 

@@ -14,7 +14,6 @@
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/source_columns.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 struct row {
     struct queue_row q; /* its times are converted to the screen's clock */

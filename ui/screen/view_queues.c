@@ -17,7 +17,6 @@
 #include "ui/screen/charts.h"
 #include "ui/screen/queues_more.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 enum { WIDE_W = 120, WIDE_H = 36, MORE_H = 45, SORT_ALWAYS = 2000 };
 enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };

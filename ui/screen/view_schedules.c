@@ -14,7 +14,6 @@
 #include "ui/facts/schedule_columns.h"
 #include "ui/facts/verdict.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 struct schedules {
     struct table_view table;
