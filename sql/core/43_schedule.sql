@@ -48,7 +48,7 @@ begin
         perform from scheduler where term = 0 for update; -- the scheduler's step makes partitions, too
         perform add_days();
     end if;
-    -- with the name of the schema, because a database may have several queues
+    -- the value also names the schema, because a database may have several queues
     perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false);
 end $$;
 comment on function have_day() is 'Makes the partitions of today if they are missing, because no scheduler has run for '

@@ -163,7 +163,7 @@ begin
         exit when fresh = '{}';
         seen := seen || fresh;
         begin
-            -- a claim or an answer that is a transaction of its own is over by then
+            -- long enough for a claim or an answer that is a transaction of its own
             perform set_config('lock_timeout', '50ms', true);
             locked := locked || array(select w.lease from work_queue w
                                       where w.lease = any(fresh) order by w.lease + 0 for update);
