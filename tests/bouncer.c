@@ -25,17 +25,18 @@ ini(void)
 }
 
 pid_t
-bouncer_start(int port)
+bouncer_start(int port, const char *databases, int pool)
 {
     const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
+    char all[300];
 
+    snprintf(all, sizeof all, "* = host=%s user=postgres", pg_host());
     FILE *out = fopen(ini(), "we");
     assert_non_null(out);
     fprintf(out,
-            "[databases]\n* = host=%s user=postgres\n[pgbouncer]\nunix_socket_dir = "
-            "%s\nlisten_port = %d\n"
-            "auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
-            pg_host(), pg_host(), port);
+            "[databases]\n%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %d\n"
+            "auth_type = any\npool_mode = transaction\ndefault_pool_size = %d\n",
+            databases ? databases : all, pg_host(), port, pool);
     fclose(out);
     chmod(ini(), 0644);
     pid_t pid = fork();

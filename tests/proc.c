@@ -266,6 +266,18 @@ proc_check(int code, const char *out, const char *err, const char *fmt, ...)
     free(told);
 }
 
+void
+proc_verb(int code, char **out, char **err, const char *dsn, const char *fmt, va_list args)
+{
+    char *words;
+
+    must(vasprintf(&words, fmt, args) >= 0, "vasprintf");
+    int got = proc_run(NULL, out, err, "%s \"%s\"", words, dsn);
+    if (got != code)
+        fail_msg("%s: exit code %d, not %d\n%s%s", words, got, code, *out, *err);
+    free(words);
+}
+
 long
 proc_number(pid_t pid, const char *key)
 {

@@ -5,6 +5,7 @@
 #ifndef TESTS_PROC_H
 #define TESTS_PROC_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -45,6 +46,11 @@ int proc_run(const char *input, char **out, char **err, const char *fmt, ...)
  * output contains out and standard error contains err (NULL = any text). */
 void proc_check(int code, const char *out, const char *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Runs `queuetop WORDS "DSN"`, with the words from fmt and args. The test fails unless the exit
+ * code is `code`. The caller frees out and err. */
+void proc_verb(int code, char **out, char **err, const char *dsn, const char *fmt, va_list args)
+    __attribute__((format(printf, 5, 0)));
 
 /* Writes a line into a FIFO as soon as a program waits for this line. */
 void proc_open_gate(const char *path);

@@ -24,7 +24,7 @@ through_a_pooler(void **state)
 
     (void)state;
     trap_install(trap_paths[1]);
-    pid_t bouncer = bouncer_start(BOUNCER_PORT);
+    pid_t bouncer = bouncer_start(BOUNCER_PORT, NULL, 2);
     snprintf(where, sizeof where, "host=%s port=%d dbname=%s user=postgres", pg_host(),
              BOUNCER_PORT, trap_name());
     proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule", where);

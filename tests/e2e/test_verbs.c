@@ -21,20 +21,16 @@ static char *run(int code, const char *fmt, ...) __attribute__((format(printf, 2
 static char *
 run(int code, const char *fmt, ...)
 {
-    char *out, *err, *args;
+    char *out, *err;
     va_list ap;
 
     va_start(ap, fmt);
-    assert_true(vasprintf(&args, fmt, ap) >= 0);
+    proc_verb(code, &out, &err, dsn, fmt, ap);
     va_end(ap);
-    int got = proc_run(NULL, &out, &err, "%s \"%s\"", args, dsn);
-    if (got != code)
-        fail_msg("%s: exit code %d, not %d\n%s%s", args, got, code, out, err);
     char *both = xasprintf("%s\1%s", out, err);
-    both[strlen(out)] = 0; /* what was said on standard error stands behind the NUL */
+    both[strlen(out)] = 0; /* the text of standard error follows the NUL */
     free(out);
     free(err);
-    free(args);
     return both;
 }
 

@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 #include "model/base/loop.h"
 #include "model/base/mem.h"
 #include "model/db/db.h"
+#include "tests/bouncer.h"
 #include "tests/fault/db_fixture.h"
 #include "tests/server.h"
 
@@ -293,41 +293,16 @@ full_server(void **state)
 
 /* --- a pooler --- */
 
-static pid_t
-start_bouncer(void)
-{
-    char file[300];
-    const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
-
-    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
-    FILE *out = fopen(file, "we");
-    assert_non_null(out);
-    fprintf(out,
-            "[databases]\npostgres = host=%s port=%d user=postgres\n[pgbouncer]\n"
-            "unix_socket_dir = %s\nlisten_port = %d\nauth_type = any\npool_mode = transaction\n"
-            "default_pool_size = 1\nverbose = 0\n",
-            pg_host(), server.port, pg_host(), BOUNCER_PORT);
-    fclose(out);
-    chmod(file, 0644);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid > 0)
-        return pid;
-    if (user && (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)))
-        _exit(126);
-    execlp("pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
-    execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
-    _exit(127);
-}
-
 static void
 through_a_pooler(void **state)
 {
     struct fixture *f = *state;
-    char conninfo[300], file[300];
+    char conninfo[300], database[300];
     struct heard h;
-    pid_t bouncer = start_bouncer();
 
+    snprintf(database, sizeof database, "postgres = host=%s port=%d user=postgres", pg_host(),
+             server.port);
+    pid_t bouncer = bouncer_start(BOUNCER_PORT, database, 1);
     snprintf(conninfo, sizeof conninfo, "host=%s port=%d user=postgres dbname=postgres", pg_host(),
              BOUNCER_PORT);
     struct db *a = open_db(f, conninfo,
@@ -358,11 +333,7 @@ through_a_pooler(void **state)
     assert_string_equal(h.text, "7");
     db_free(a);
     db_free(b);
-    kill(bouncer, SIGINT);
-    kill(bouncer, SIGTERM);
-    assert_int_equal(waitpid(bouncer, NULL, 0), bouncer);
-    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
-    unlink(file);
+    bouncer_stop(bouncer);
 }
 
 /* --- the server of these tests: TCP on a free port, with TLS --- */

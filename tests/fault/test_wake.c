@@ -5,18 +5,16 @@
  */
 #include "tests/harness.h"
 
-#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/bouncer.h"
 #include "tests/fault/queue_fixture.h"
 #include "tests/proc.h"
 #include "tests/server.h"
@@ -737,27 +735,10 @@ a_stranger_in_the_place_costs_little(void **state)
 static pid_t
 start_bouncer(void)
 {
-    char file[300];
-    const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
+    char databases[300];
 
-    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
-    FILE *out = fopen(file, "we");
-    assert_non_null(out);
-    fprintf(out,
-            "[databases]\n* = host=%s user=%s\n[pgbouncer]\nunix_socket_dir = %s\n"
-            "listen_port = %d\nauth_type = any\npool_mode = transaction\ndefault_pool_size = 2\n",
-            pg_host(), PQuser(conn), pg_host(), BOUNCER_PORT);
-    fclose(out);
-    chmod(file, 0644);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid > 0)
-        return pid;
-    if (user && (setgroups(0, NULL) || setgid(user->pw_gid) || setuid(user->pw_uid)))
-        _exit(126);
-    execlp("pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
-    execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", file, (char *)NULL);
-    _exit(127);
+    snprintf(databases, sizeof databases, "* = host=%s user=%s", pg_host(), PQuser(conn));
+    return bouncer_start(BOUNCER_PORT, databases, 2);
 }
 
 /* For clients that claim by SQL alone: a push after an idle time is cut long before the next
@@ -798,8 +779,7 @@ through_a_pooler_it_polls(void **state)
     work(&worker);
     push_in_time("insert into queues.queue (queue) values ('q')", NULL);
     assert_string_equal(pg_value(conn, "%s", waiting), "0");
-    kill(bouncer, SIGINT); /* it closes on everybody, and comes back */
-    waitpid(bouncer, NULL, 0);
+    bouncer_stop(bouncer); /* all clients lose their connection; then it comes back */
     char n[16];
     snprintf(n, sizeof n, "%d", 1 + (int)pg_int(conn, "select count(*) from queues.history"));
     pg_run(conn, "insert into queues.queue (queue) values ('q')");
@@ -808,11 +788,7 @@ through_a_pooler_it_polls(void **state)
     proc_done(&worker);
     cut_soon();
     proc_done(&scheduler);
-    kill(bouncer, SIGINT);
-    waitpid(bouncer, NULL, 0);
-    char file[300];
-    snprintf(file, sizeof file, "%s/bouncer.ini", getenv("TMPDIR"));
-    unlink(file);
+    bouncer_stop(bouncer);
     leave();
 }
 
