@@ -246,7 +246,9 @@ first_day='set -eux
 part_tarball() {
     local suite root name
     name=queuetop-$version-linux-$(uname -m)
-    step 'make dist' env VERSION="$version" ui/dist/tarball.sh "$ROOTS/out"
+    rm -rf "$ROOTS/out"
+    step 'make dist' env VERSION="$version" SUDO_USER=nobody ui/dist/tarball.sh "$ROOTS/out"
+    step 'make dist under sudo leaves nothing of root' sh -c "find '$ROOTS/out' ! -user nobody | (! grep .)"
     start_server
     for suite in bullseye bookworm trixie; do
         root=$(fresh "$suite" "tarball-$suite")

@@ -109,8 +109,11 @@ let a symbolic link lead there. The C library is the system's: 2.31 or newer, as
 libpq is built without GSSAPI and LDAP: passwords (SCRAM), certificates and peer work.
 The licences of the libraries stand in licenses/. Pages for man(1): MANPATH=\$PWD/share/man man queuetop
 END
+owned=("$out/$name.tar.gz")
+[ -d "$out" ] || owned+=("$out")
 mkdir -p "$out"
 tar -c -C "$root/build" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner "$name" |
     gzip -9n >"$out/$name.tar.gz"
-[ -z "${SUDO_USER:-}" ] || chown "$SUDO_USER:" "$out/$name.tar.gz"
+# what root made in the checkout of a user is the user's: make and make release write there, too
+[ -z "${SUDO_USER:-}" ] || chown "$SUDO_USER:" "${owned[@]}"
 ls -l "$out/$name.tar.gz"
