@@ -4,7 +4,7 @@
 #   deb        make deb on bookworm and trixie; install, upgrade, autopkgtest, purge
 #   services   the units with their sandboxes, under a systemd that systemd-nspawn boots
 #   tarball    make dist, and the program in its archive on bullseye, bookworm and trixie against a server
-#   release    make release with a signature; rpmlint, rpmspec and rpmbuild of the spec, ruby -c of the formula
+#   release    make release with a signature; the formula as brew takes it; rpmlint, rpmspec and rpmbuild of the spec
 #   container  every line of the Containerfile in bare systems, and the program as its user
 #   readme     the two commands of README.md, as a user with sudo, on bookworm; T="test_x ..." picks the tests
 set -euo pipefail
@@ -265,6 +265,21 @@ part_tarball() {
     done
 }
 
+# what Debian calls the formulas that ours depends on
+declare -A debian=([libmicrohttpd]=libmicrohttpd-dev [libpq]=libpq-dev [ncurses]=libncurses-dev [pkgconf]=pkg-config
+    [util-linux]=uuid-dev [zstd]=libzstd-dev)
+# There is no brew here: tests/formula.rb reads the formula, installs by it and runs its test, with what it depends on.
+try_formula() {
+    local root f packages=()
+    root=$(fresh bookworm formula)
+    add_packages "$root" build-essential ruby
+    cp -a "$ROOTS/out/release" tests/formula.rb "$root/"
+    step 'ruby -wc queuetop.rb' within "$root" ruby -wc /release/queuetop.rb
+    for f in $(within "$root" ruby /formula.rb /release/queuetop.rb deps); do packages+=("${debian[$f]:-no-package-of-$f}"); done
+    add_packages "$root" "${packages[@]}"
+    step 'formula: checksum, install, test' within "$root" ruby /formula.rb /release/queuetop.rb install /opt/queuetop
+}
+
 part_release() {
     local root spec=queuetop.spec
     [ -e "$ROOTS/out/queuetop-$version-linux-$(uname -m).tar.gz" ] ||
@@ -277,10 +292,11 @@ part_release() {
     gpgconf --kill all
     step 'sha256sum -c' sh -c "cd '$ROOTS/out/release' && sha256sum -c SHA256SUMS"
 
+    try_formula
+
     root=$(fresh bookworm release)
-    add_packages "$root" rpm rpmlint ruby build-essential pkg-config libmicrohttpd-dev libncurses-dev libpq-dev libzstd-dev uuid-dev
+    add_packages "$root" rpm rpmlint build-essential pkg-config libmicrohttpd-dev libncurses-dev libpq-dev libzstd-dev uuid-dev
     cp -a "$ROOTS/out/release" "$root/release"
-    step 'ruby -c queuetop.rb' within "$root" ruby -c /release/queuetop.rb
     step 'rpmspec -P' within "$root" rpmspec -P "/release/$spec"
     step 'rpmlint' within "$root" rpmlint "/release/$spec"
     tail -3 "$ROOTS/step.log"
