@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tries the packages in bare Debian systems (debootstrap), which have nothing else, with the mirror that apt of this machine
 # uses. By hand, as root: tests/packages.sh [PART...]; ROOTS=DIR keeps the systems for the next run.
-#   deb        make deb on bookworm and trixie; install, upgrade, autopkgtest, purge
+#   deb        make deb on bookworm and trixie; install, upgrade, systemd-analyze, autopkgtest, purge
 #   services   the units with their sandboxes, under a systemd that systemd-nspawn boots
 #   tarball    make dist, and the program in its archive on bullseye, bookworm and trixie against a server
 #   release    make release with a signature; the formula as brew takes it; rpmlint, rpmspec and rpmbuild of the spec
@@ -120,6 +120,14 @@ purged='set -eux
     find / -xdev -name "*queuetop*" -not -path "/proc/*" -not -path "/debs*" -not -path "/var/log/*" >/left
     cat /left
     [ ! -s /left ]'
+# What systemd of this suite says about the units that are installed: no word, and less than 3 of 10 of exposure.
+# shellcheck disable=SC2016 # expanded there
+units='set -eux
+    apt-get -q -y --no-install-recommends install systemd man-db
+    for unit in scheduler worker@mails record metrics; do
+        systemd-analyze verify queuetop-$unit.service 2>&1 | (! grep .)
+        systemd-analyze security --offline=true --threshold=29 queuetop-$unit.service
+    done'
 part_deb() {
     local suite root
     for suite in ${SUITES:-bookworm trixie}; do
@@ -133,6 +141,8 @@ part_deb() {
             "$apt install /debs/older.deb && $installed && echo '# mine' >>/etc/queuetop/queuetop.env"
         step "$suite: upgrade" within "$root" sh -c \
             "$apt install /debs/queuetop_$version-1_*.deb && $installed && tail -1 /etc/queuetop/queuetop.env | grep mine"
+        step "$suite: systemd-analyze verify, security" within "$root" sh -c "$units"
+        grep 'Overall exposure' "$ROOTS/step.log" || :
         step "$suite: autopkgtest" within "$root" sh -c \
             "autopkgtest /debs/*_$version-1_*.deb /debs/queuetop_$version-1.dsc -- null"
         step "$suite: remove and install again" within "$root" sh -c \
