@@ -155,6 +155,27 @@ test_lists(void **state)
 
 /* The text of strangers is printed as plain text, also into a pipe, but not in CSV: ESC, C1 and the
  * signs that change the direction of writing are never printed raw. */
+/* Without a locale, as in cron and services, a verb writes the characters that are there. */
+static void
+without_a_locale(void **state)
+{
+    static const char city[] = "K\xc3\xb6ln \xe6\x97\xa5";
+    PGconn *conn = begin("locales");
+
+    (void)state;
+    pg_run(conn, "select push('%s')", city);
+    core_settle(conn);
+    setenv("LC_ALL", "C", 1);
+    char *out = run(0, "queues -C queue,ready");
+    has(out, "\nK\xc3\xb6ln \xe6\x97\xa5      1\n");
+    free(out);
+    out = run(0, "pause --dry-run 'K\xc3\xb6ln \xe6\x97\xa5'");
+    has(errors(out), city);
+    free(out);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    PQfinish(conn);
+}
+
 static void
 test_pipes(void **state)
 {
@@ -740,6 +761,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(without_a_locale),
         cmocka_unit_test(test_pipes),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_many_queues),

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -490,6 +492,19 @@ wrong_words(const struct cli *c, const struct err *e)
     return c->verb && c->verb->wrong_words ? c->verb->wrong_words : code;
 }
 
+/*
+ * Verbs write UTF-8. Cron, services and `su -` often name no locale: the C library then knows the
+ * width of ASCII alone, and each other character would be replaced. So take the widths of C.UTF-8.
+ * Not for the console, which draws with ASCII then, and not in a locale that somebody chose: the
+ * bytes of UTF-8 may be control characters there.
+ */
+static void
+know_widths(void)
+{
+    if (!strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968"))
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int
 cli_main(int argc, char **argv)
 {
@@ -506,6 +521,8 @@ cli_main(int argc, char **argv)
     else if (c.log_file && !log_open(c.log_file, &e))
         code = cli_fail(&c, &e);
     else {
+        if (*c.verb->name)
+            know_widths();
         c.loop = loop_new();
         code = c.verb->run(&c, options);
         if (c.db)
