@@ -2,7 +2,7 @@
 # Tries the packages in bare Debian systems (debootstrap), which have nothing else, with the mirror that apt of this machine
 # uses. By hand, as root: tests/packages.sh [PART...]; ROOTS=DIR keeps the systems for the next run.
 #   deb        make deb on bookworm and trixie; install, upgrade, systemd-analyze, autopkgtest, purge
-#   services   the units with their sandboxes, under a systemd that systemd-nspawn boots
+#   services   the units with their sandboxes, under a systemd that systemd-nspawn boots; upgrade, removal
 #   tarball    make dist, and the program in its archive on bullseye, bookworm and trixie against a server
 #   release    make release with a signature; the formula as brew takes it; rpmlint, rpmspec and rpmbuild of the spec
 #   container  every line of the Containerfile in bare systems, and the program as its user
@@ -158,6 +158,7 @@ part_deb() {
 service_day='#!/bin/bash
 set -ex
 trap "systemctl poweroff --no-block" EXIT
+rm /usr/sbin/policy-rc.d
 units="queuetop-scheduler queuetop-worker@mails queuetop-record queuetop-metrics"
 systemctl start postgresql@15-main
 su postgres -c "createdb app && queuetop install -d app &&
@@ -177,8 +178,16 @@ for unit in $units; do
     systemctl is-active $unit
     systemd-analyze security --threshold=29 $unit | tail -1
 done
+scheduler=$(systemctl show -P MainPID queuetop-scheduler) worker=$(systemctl show -P MainPID queuetop-worker@mails)
+dpkg --install /queuetop.deb
+[ "$(systemctl show -P MainPID queuetop-scheduler)" != "$scheduler" ]
+[ "$(systemctl show -P MainPID queuetop-worker@mails)" = "$worker" ]
+for unit in $units; do systemctl is-active $unit; done
 systemctl stop $units
 for unit in $units; do [ "$(systemctl show -P Result $unit)" = success ]; done
+systemctl start $units
+dpkg --remove queuetop
+systemctl list-units --plain --no-legend --state=active "queuetop-*" | (! grep .)
 journalctl --no-pager -o cat -u "queuetop-*"
 echo "all is well"'
 
@@ -191,7 +200,7 @@ boot() { # folder
             mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/run" || exit 1
         mkdir -p "$root/old" && cd "$root" && pivot_root . old && umount -l /old || exit 1
         exec env -i PATH=/usr/sbin:/usr/bin SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0 \
-            timeout 300 systemd-nspawn --register=no --keep-unit --boot --directory /inner
+            timeout 900 systemd-nspawn --register=no --keep-unit --boot --directory /inner
     ' boot "$1" </dev/null
 }
 part_services() {
@@ -210,7 +219,7 @@ part_services() {
     mkdir -p "$root/inner/etc/systemd/system/graphical.target.wants"
     ln -s ../day.service "$root/inner/etc/systemd/system/graphical.target.wants/"
     step 'systemd boots in a container' boot "$root"
-    step 'services: a job, a scrape, a recording, a clean end' sh -c \
+    step 'services: a job, a scrape, a recording, an upgrade, a clean end, removal' sh -c \
         "cat '$root/inner/day.log'; grep -x 'all is well' '$root/inner/day.log'"
 }
 
