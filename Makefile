@@ -178,7 +178,7 @@ has-check-deps: $(BUILD)/flags
 $(call obj,$(MAINS)) $(HELPERS): | has-check-deps
 demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
-check: all $(TESTS) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
+check: all $(if $T,$(foreach l,$(LEVELS),$(call pick,$l)),$(TESTS)) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
 	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit model),$(call pick,$l)))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
