@@ -241,7 +241,7 @@ APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck libr
                    fonts-dejavu-core
 APT_deps-failover = patroni python3-etcd etcd-server etcd-client haproxy pgbouncer iproute2 util-linux curl postgresql
 APT_deps-engines = libminion-perl libmojo-pg-perl libfaketime $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
-APT_deps-deb     = dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev debootstrap
+APT_deps-deb     = build-essential dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev debootstrap
 deps:  ## Debian, Ubuntu: install what building, running and the demo need
 deps-check:  ## what make check needs, too
 deps-dev:  ## what make lint, analyze, fuzz and screenshots need, too
