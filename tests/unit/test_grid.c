@@ -40,6 +40,34 @@ test_text(void **state)
     grid_free(g);
 }
 
+/* A sentence ends after a clause, or after a word; a number is shown whole or not at all. */
+static void
+test_words(void **state)
+{
+    static const char *const cases[][2] = {
+        {"4,003 failed in 1 h",                         "4,003 failed in 1 h\n"    },
+        {"4,003 failed in 1 h, none for 9m",            "4,003 failed in 1 h …\n"},
+        {"4 failed, none for over 9m, 12.8k completed", "4 failed …\n"           },
+        {"died 6m ago; up to 31,310 dead rows",         "died 6m ago …\n"        },
+        {"a word, aaaaaaaaaaaaaaaaaaaaaaaaaaa",         "a word, aaaaaaaaaaaa…\n"},
+        {"died 6m; left alone, nothing happens",        "died 6m …\n"            },
+        {"oldest waits, 12,345,678",                    "oldest waits …\n"       },
+        {"日本日本日本 日本日本日本",       "日本日本日本 …\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grid *g = grid_new(21, 1, false);
+        grid_words(g, (struct rect){0, 0, 21, 1}, ROLE_TEXT, cases[i][0]);
+        expect(g, cases[i][1]);
+        grid_free(g);
+    }
+    struct grid *g = grid_new(4, 1, true);
+    grid_words(g, (struct rect){1, 0, 9, 1}, ROLE_TEXT, "a b c d e f");
+    expect(g, " a ~\n");
+    grid_free(g);
+}
+
 static void
 test_wide(void **state)
 {
@@ -307,13 +335,21 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_left_of_grid), cmocka_unit_test(test_align),
-        cmocka_unit_test(test_box),          cmocka_unit_test(test_pen),
-        cmocka_unit_test(test_lines),        cmocka_unit_test(test_ascii),
-        cmocka_unit_test(test_cursor),       cmocka_unit_test(test_nothing_outside),
-        cmocka_unit_test(test_rects),        cmocka_unit_test(test_styles),
-        cmocka_unit_test(test_grounds),      cmocka_unit_test(test_lay),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_left_of_grid),
+        cmocka_unit_test(test_align),
+        cmocka_unit_test(test_box),
+        cmocka_unit_test(test_pen),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_cursor),
+        cmocka_unit_test(test_nothing_outside),
+        cmocka_unit_test(test_rects),
+        cmocka_unit_test(test_styles),
+        cmocka_unit_test(test_grounds),
+        cmocka_unit_test(test_lay),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ui/console/app.h"
+#include "ui/term/fmt.h"
 
 enum { FRESH_MS = 1000, KEY_W = 14, WHERE_W = 14, WIDE_WHERE_W = 24, WIDE_W = 100 };
 
@@ -28,6 +29,7 @@ app_attention(struct app *a)
     l->at_ms = a->now_ms;
     const struct attention_of of = {a->now_ms, app_is_foreign(a), a->options.utc};
     attention(a->store, &of, l->mem, &l->now);
+    l->well_ms = l->now.n > 0 ? 0 : l->well_ms ? l->well_ms : a->now_ms;
     return &l->now;
 }
 
@@ -85,7 +87,7 @@ draw_alert(struct grid *g, struct rect r, const struct alert *alert)
         rect_cut_left(&r, 1);
     }
     r.w -= 1;
-    grid_str(g, r, ROLE_TEXT, alert->what);
+    grid_words(g, r, ROLE_TEXT, alert->what);
     struct pen p = pen_start(g, key);
     pen_put(&p, ROLE_DIM, "→ ");
     if (*alert->key)
@@ -114,7 +116,8 @@ alerts_draw(struct app *a, struct grid *g, struct rect r, int at)
     }
     if (all->n == 0) {
         rect_cut_left(&r, 3);
-        grid_str(g, r, ROLE_GOOD, "all is well");
+        grid_printf(g, r, ROLE_GOOD, "all is well, as seen since %s",
+                    fmt_time(a->alerts.well_ms, a->options.utc).s);
     }
     return shown;
 }

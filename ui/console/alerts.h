@@ -18,6 +18,7 @@ struct alerts {
     const struct store *store; /* the store, generation and time that `now` was made from */
     uint64_t seen;
     int64_t at_ms;
+    int64_t well_ms;     /* since when there has been no alert; 0 = there are some */
     char *last, *seek;   /* the row of the alert that the walk is at; the row to select as soon as
                             the list has it */
     int last_screen, at; /* the screen of `last`; the place of its alert among all */

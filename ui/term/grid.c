@@ -191,6 +191,67 @@ grid_str(struct grid *g, struct rect r, enum role role, const char *s)
     return grid_text(g, r, role, s, strlen(s));
 }
 
+static bool
+is_space(const struct glyph *g)
+{
+    return g->utf8[0] == ' ' && !g->utf8[1];
+}
+
+enum { LEAST_CLAUSE = 16 }; /* less of a clause than this says nothing */
+
+/* Where to end instead of at `end`: at the last stop, if little is behind it and the text up to it
+ * fills a third of the room. */
+static int
+end_at_stop(int end, int stop, int w)
+{
+    return 3 * stop >= w && end - stop < LEAST_CLAUSE ? stop : end;
+}
+
+/* How many cells of s to keep in w cells: all, or whole words, without the comma at the end. The
+ * beginning of a clause or of a sentence is left out if it is short. Leaves room for " …". */
+static int
+words_that_fit(const struct grid *g, const char *s, int w)
+{
+    struct text_iter it;
+    struct glyph glyph;
+    int used = 0, word = 0, clause = 0, sentence = 0;
+    char last = 0;
+
+    text_start(&it, s, strlen(s), TEXT_LINE, g->ascii);
+    while (used <= w && text_next(&it, &glyph)) {
+        bool stop = last == ',' || last == ';' || last == ':';
+        if (is_space(&glyph) && last != ' ' && used - stop + 2 <= w) {
+            word = used - stop;
+            clause = last == ',' ? word : clause;
+            sentence = last == ';' ? word : sentence;
+        }
+        last = glyph.utf8[1] ? 0 : glyph.utf8[0];
+        used += glyph.width;
+    }
+    return used <= w ? used : end_at_stop(end_at_stop(word, clause, w), sentence, w);
+}
+
+int
+grid_words(struct grid *g, struct rect r, enum role role, const char *s)
+{
+    int keep = words_that_fit(g, s, r.w), used = 0;
+    struct rect all = grid_rect(g);
+    struct text_iter it;
+    struct glyph glyph;
+
+    if (3 * keep < r.w || r.x < 0 || r.x + r.w > all.w) /* one long word: cut like any text */
+        return grid_str(g, r, role, s);
+    text_start(&it, s, strlen(s), TEXT_LINE, g->ascii);
+    while (used < keep && text_next(&it, &glyph)) {
+        put_glyph(g, rect_clip(rect_row(r, 0), all), r.x + used, r.y, &glyph, role);
+        used += glyph.width;
+    }
+    if (!text_next(&it, &glyph))
+        return used;
+    struct rect more = {r.x + keep, r.y, 2, 1};
+    return keep + grid_str(g, rect_clip(more, rect_row(r, 0)), role, " …");
+}
+
 static int
 width_of(const struct grid *g, const char *s)
 {
@@ -236,12 +297,6 @@ grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
     vsnprintf(s, sizeof s, fmt, ap);
     va_end(ap);
     return grid_str(g, r, role, s);
-}
-
-static bool
-is_space(const struct glyph *g)
-{
-    return g->utf8[0] == ' ' && !g->utf8[1];
 }
 
 /* The width of the word that begins with `first`; the iterator is behind `first`. Counts up to max.
@@ -457,6 +512,17 @@ grid_box(struct grid *g, struct rect r, enum role role, const char *title)
         put_str(g, rect_clip(line, clip), r.x + 3 + used, r.y, role, " ");
     }
     return rect_inset(r, 1, 1);
+}
+
+enum { PANEL_BOX_H = 30 };
+
+struct rect
+grid_panel(struct grid *g, struct rect r, const char *title, bool strong)
+{
+    if (g->h >= PANEL_BOX_H)
+        return rect_inset(grid_box(g, r, strong ? ROLE_STRONG : ROLE_BORDER, title), 1, 0);
+    grid_rule(g, rect_cut_top(&r, 1), strong ? ROLE_STRONG : ROLE_BOX_TITLE, title);
+    return rect_inset(r, 1, 0);
 }
 
 /* --- reading back ----------------------------------------------------------------------------- */

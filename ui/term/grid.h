@@ -58,7 +58,10 @@ bool grid_cursor_at(const struct grid *g, int *x, int *y); /* false = no cursor 
 /* Draws s on the first row of r. If s does not fit, it is cut and ends with an ellipsis; cells that
  * s does not need stay unchanged. Returns the number of cells used. */
 int grid_text(struct grid *g, struct rect r, enum role role, const char *s, size_t len);
-int grid_str(struct grid *g, struct rect r, enum role role, const char *s);   /* NUL-terminated */
+int grid_str(struct grid *g, struct rect r, enum role role, const char *s); /* NUL-terminated */
+/* For sentences of our own. If s does not fit, it ends with a whole word, or with a whole clause
+ * if little of the next one would fit; so no number is shown in part: "4,003 failed …". */
+int grid_words(struct grid *g, struct rect r, enum role role, const char *s);
 int grid_right(struct grid *g, struct rect r, enum role role, const char *s); /* right-aligned */
 int grid_center(struct grid *g, struct rect r, enum role role, const char *s);
 int grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
@@ -97,6 +100,9 @@ void grid_lay(struct grid *g, struct rect r, enum ground ground);
 /* Draws a frame on the edge of r, with an optional title; the inside stays unchanged. Returns the
  * inside. */
 struct rect grid_box(struct grid *g, struct rect r, enum role role, const char *title);
+/* Draws the frame of a pane: a box, or in a window of few rows a rule with the title. Returns the
+ * inside, with a cell of space at its sides. strong: the pane has the focus. */
+struct rect grid_panel(struct grid *g, struct rect r, const char *title, bool strong);
 /* Draws a line across the first row of r, with a title in it. */
 void grid_rule(struct grid *g, struct rect r, enum role role, const char *title);
 /* Shows on the lower border of a box that there are more rows above or below. */
