@@ -98,7 +98,7 @@ no_row(const struct app *a, int arg)
 
 /* clang-format off */
 const struct command commands_copy[] = {
-    {.name = "copy", .keys = "y", .help = "Show the name or the id in full; with --clipboard also copy it",
+    {.name = "copy", .keys = "y", .help = "Show the name or id in full; --clipboard: copy it, too",
      .scope = IN_TABLES | IN_JOB, .run = on_copy, .why_not = no_row},
     {.name = "copy-row", .keys = "Y", .help = "The row as JSON; with --clipboard to the clipboard",
      .scope = IN_TABLES | IN_JOB, .run = on_copy_row, .why_not = no_row},

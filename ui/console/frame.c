@@ -13,7 +13,7 @@
 #include "ui/console/replay_keys.h"
 #include "ui/term/fmt.h"
 
-enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, SLOW_AGE_MS = 5000 };
+enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, SLOW_AGE_MS = 5000, USUAL_MS = 1000 };
 
 static bool
 app_is_small(const struct app *a)
@@ -83,7 +83,7 @@ say_connection(const struct app *a, struct buf *out)
         if (before && db_last_error(db)->kind == ERR_NONE)
             buf_str(out, "connecting");
         else
-            buf_str(out, "refused");
+            buf_str(out, db_last_error(db)->kind == ERR_AUTH ? "refused: password" : "refused");
         return true;
     case DB_RESOLVING:
         buf_printf(out, "%s: name look-up", verb);
@@ -101,6 +101,21 @@ say_connection(const struct app *a, struct buf *out)
         break;
     }
     return false;
+}
+
+/* The usual interval is not said; the age of the data only if it is high. */
+static void
+say_live(const struct app *a, int64_t age, struct buf *out)
+{
+    double interval = (double)sources_interval(a->sources) / 1000;
+    bool ascii = grid_ascii(a->grid);
+
+    if (store_is_slowed(a->store) && age >= SLOW_AGE_MS)
+        buf_printf(out, "%s data %s old", ascii ? "!" : "▲", fmt_age_short(age).s);
+    else if (sources_interval(a->sources) != USUAL_MS)
+        buf_printf(out, "%s live, each %gs", ascii ? "*" : "●", interval);
+    else
+        buf_printf(out, "%s live", ascii ? "*" : "●");
 }
 
 static bool
@@ -125,9 +140,10 @@ say_state(const struct app *a, struct buf *out)
         return true;
     }
     if (store_state(a->store) != STORE_OPEN) {
-        buf_str(out, store_state(a->store) == STORE_MISSING   ? "no queue here"
-                     : store_state(a->store) == STORE_STRANGE ? "not opened"
-                                                              : "connecting");
+        if (store_state(a->store) == STORE_MISSING)
+            buf_printf(out, "no queue in %s: queuetop install", db_name(store_db(a->store)));
+        else
+            buf_str(out, store_state(a->store) == STORE_STRANGE ? "not opened" : "connecting");
         return false;
     }
     if (store_is_frozen(a->store)) {
@@ -136,13 +152,7 @@ say_state(const struct app *a, struct buf *out)
     } else if (data_is_stale(a) && age >= 0) {
         buf_printf(out, "STALE %s", fmt_duration(age).s);
     } else {
-        buf_printf(out, "%s ", ascii ? "*" : "●");
-        if (store_is_slowed(a->store) && age >= SLOW_AGE_MS)
-            buf_printf(out, "slowed %s", fmt_age_short(age).s);
-        else if (store_is_slowed(a->store))
-            buf_str(out, "slowed");
-        else
-            buf_printf(out, "live %gs", (double)sources_interval(a->sources) / 1000);
+        say_live(a, age, out);
         bad = false;
     }
     return bad;
@@ -432,7 +442,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
     bool bad = v->ops->remark && v->ops->remark(v, &text);
     const char *known = app_to_know(a);
     if (known && !bad) {
-        grid_printf(g, r, ROLE_WARN, "%s", known);
+        grid_words(g, r, ROLE_WARN, known);
         buf_free(&text);
         return;
     }
@@ -441,7 +451,7 @@ draw_line(struct app *a, struct grid *g, struct rect r)
         follow_say(a, &text);
     }
     if (text.len)
-        grid_str(g, r, bad ? ROLE_BAD : ROLE_DIM, text.data);
+        grid_words(g, r, bad ? ROLE_BAD : ROLE_DIM, text.data);
     buf_free(&text);
 }
 

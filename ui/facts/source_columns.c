@@ -64,8 +64,6 @@ draw_age(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
         grid_right(g, r, ROLE_DIM, "—");
     else if (l->stale)
         grid_right(g, r, ROLE_BAD, fmt_age(l->age_ms).s);
-    else
-        grid_right(g, r, ROLE_DIM, "live");
 }
 
 static void
@@ -134,7 +132,7 @@ static const struct column columns[] = {
      .offset = F(line.ready), .min_w = 7, .max_w = 8, .keep = 2, .special = &ready_special},
     {.name = "failed", .title = "FAIL", .help = "Jobs that failed for good", .kind = K_CUSTOM,
      .offset = F(line.failed), .min_w = 6, .max_w = 7, .keep = 3, .special = &failed_special},
-    {.name = "data", .title = "DATA", .help = "live, or how old the numbers are", .kind = K_CUSTOM,
+    {.name = "data", .title = "DATA", .help = "How old the numbers are, if they are not live", .kind = K_CUSTOM,
      .offset = F(line.age_ms), .min_w = 7, .max_w = 7, .keep = 5, .special = &age_special},
     {.name = "host", .title = "HOST", .help = "The server", .kind = K_NOTE, .offset = F(line.host), .min_w = 10,
      .keep = 20},
