@@ -133,7 +133,8 @@ const char *action_id(const struct action *a); /* the uuid in the audit */
 enum act action_act(const struct action *a);
 
 /* The preview: from READY on. */
-int64_t action_count(const struct action *a); /* rows that would change, exact */
+int64_t action_count(const struct action *a);  /* rows that would change, exact */
+int64_t action_hollow(const struct action *a); /* release: of these rows, leases without a job */
 int64_t action_skips(const struct action *a);
 const struct effect_row *action_effects(const struct action *a, int *n);
 const struct node_row *

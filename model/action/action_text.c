@@ -40,13 +40,23 @@ action_add_count(struct buf *b, int64_t n, const char *noun)
         buf_printf(b, " %s%s", noun, n == 1 ? "" : "s");
 }
 
+/* What the rows of one state are. A release also ends leases whose jobs somebody has deleted. */
+static const char *
+noun_of(const struct action *a, const char *state)
+{
+    return a->act == ACT_RELEASE && !strcmp(state, "ended") ? "lease" : act_infos[a->act].noun;
+}
+
 static void
-add_effect(struct buf *b, const struct effect_row *row, const char *noun)
+add_effect(struct buf *b, const struct action *a, const struct effect_row *row)
 {
     if (b->len > 0)
         buf_str(b, "\n");
-    action_add_count(b, row->n, noun);
-    if (!*row->state)
+    action_add_count(b, row->n, noun_of(a, row->state));
+    if (!*row->state && !strcmp(row->why, "its lease has not expired"))
+        buf_str(b, row->n == 1 ? " stays: its lease has not expired (\"all\" takes it, too)"
+                               : " stay: their leases have not expired (\"all\" takes them, too)");
+    else if (!*row->state)
         buf_printf(b, " left alone: %s", *row->why ? row->why : "not in a state for this");
     else if (*row->why)
         buf_printf(b, " → %s (%s)", row->state, row->why);
@@ -64,10 +74,10 @@ make_what(const struct action *a)
     buf_str(&b, "");
     for (int i = 0; i < t->n; i++)
         if (*t->rows[i].state)
-            add_effect(&b, &t->rows[i], act_infos[a->act].noun);
+            add_effect(&b, a, &t->rows[i]);
     for (int i = 0; i < t->n; i++)
         if (!*t->rows[i].state)
-            add_effect(&b, &t->rows[i], act_infos[a->act].noun);
+            add_effect(&b, a, &t->rows[i]);
     if (a->no_node)
         buf_printf(&b, "no node is called \"%s\", and no lease is its",
                    a->params.value[PARAM_NODE]);
@@ -239,7 +249,7 @@ static void
 add_outcome(struct buf *b, const struct action *a)
 {
     const struct tally *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
-    const char *noun = act_infos[a->act].noun, *sign = "";
+    const char *sign = "";
     int64_t skipped = tally_sum(t, false);
 
     for (int i = 0; i < t->n; i++) {
@@ -247,7 +257,7 @@ add_outcome(struct buf *b, const struct action *a)
         if (n == 0)
             continue;
         buf_str(b, sign);
-        action_add_count(b, n, noun);
+        action_add_count(b, n, noun_of(a, t->rows[i].state));
         buf_printf(b, " %s", t->rows[i].state);
         if (act_infos[a->act].says_why && *t->rows[i].why)
             buf_printf(b, " (%s)", t->rows[i].why);
@@ -259,7 +269,7 @@ add_outcome(struct buf *b, const struct action *a)
         buf_printf(b, ": %s", t->rows[0].why);
     } else if (skipped > 0) {
         buf_str(b, ", ");
-        action_add_count(b, skipped, noun);
+        action_add_count(b, skipped, act_infos[a->act].noun);
         buf_str(b, " left alone");
         add_reasons(b, a, t);
     }

@@ -20,6 +20,17 @@ action_count(const struct action *a)
 }
 
 int64_t
+action_hollow(const struct action *a)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < a->effects.n; i++)
+        if (a->act == ACT_RELEASE && !strcmp(a->effects.rows[i].state, "ended"))
+            n += a->effects.rows[i].n;
+    return n;
+}
+
+int64_t
 action_skips(const struct action *a)
 {
     return tally_sum(&a->effects, false);

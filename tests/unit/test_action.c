@@ -336,6 +336,28 @@ test_release_of_the_living(void **state)
     assert_true(action_looks_alive(f->action));
 }
 
+/* Somebody has deleted the jobs of a lease: what ends then is a lease, not a job. */
+static void
+test_release_of_a_hollow_lease(void **state)
+{
+    struct fixture *f = *state;
+    struct result *clock[] = {fake_table("now_ms spent_us", "1763712000123|5", NULL)};
+    struct result *tables[] = {
+        fake_table(EFFECTS, "ready|7|~", "ended|1|lease without a job", NULL),
+        fake_table(NODES, "w1|dead|9|8|2|2|f", NULL)};
+
+    begin(f, &(struct intent){.act = ACT_RELEASE, .node = "w1", .expected = -1});
+    fake_answer(f->db, clock);
+    fake_answer(f->db, tables);
+    assert_string_equal(action_what(f->action),
+                        "7 jobs → ready\n1 lease → ended (lease without a job)");
+    assert_int_equal(action_count(f->action), 8);
+    assert_int_equal(action_hollow(f->action), 1);
+    action_start(f->action, false);
+    batch(f, fake_table(ROWS, "a|ready|~|~|7", "9|ended|lease without a job|~|1", NULL));
+    assert_string_equal(action_summary(f->action), "7 jobs ready, 1 lease ended");
+}
+
 /* If the count took long, the action first counts again and reports that. Then the first batch is
  * small. Batches grow while they are quick, and shrink when they are slow. */
 static void
@@ -724,6 +746,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_count_of_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_release_of_the_living, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_release_of_a_hollow_lease, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pace_of_a_purge, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freed_early, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_why_not, set_up, tear_down),

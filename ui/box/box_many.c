@@ -117,7 +117,7 @@ static void
 fill(struct many_box *m)
 {
     const struct action *first = NULL;
-    int64_t sum = 0;
+    int64_t sum = 0, hollow = 0;
 
     m->filled = true;
     app_stale(m->view.app);
@@ -126,11 +126,14 @@ fill(struct many_box *m)
     for (int i = 0; i < m->n; i++)
         if (can_do(m, i)) {
             sum += action_count(m->acts[i]);
+            hollow += action_hollow(m->acts[i]);
             first = m->acts[i];
         }
     if (first)
-        question_say(&m->ask, ROLE_STRONG, NULL, "%s in all",
-                     fmt_plural(sum, act_infos[action_act(first)].noun).s);
+        question_say(&m->ask, ROLE_STRONG, NULL, "%s%s%s in all",
+                     fmt_plural(sum - hollow, act_infos[action_act(first)].noun).s,
+                     hollow ? " and " : "",
+                     hollow ? fmt_plural(hollow, "lease without job").s : "");
     say_alive(m);
     for (int i = 0; i < m->n && i < LINES; i++)
         say_one(m, i);
