@@ -68,6 +68,7 @@ static const struct field time_fields[] = {
     {"queue",       F_STR, Y(queue),       false},
     {"completed",   F_I64, Y(completed),   true },
     {"failed",      F_I64, Y(failed),      true },
+    {"failed_left", F_I64, Y(failed_left), true },
     {"wait_p50_ms", F_I64, Y(wait_p50_ms), false},
     {"wait_p99_ms", F_I64, Y(wait_p99_ms), false},
     {"run_p50_ms",  F_I64, Y(run_p50_ms),  false},

@@ -25,6 +25,7 @@ struct queue_row {
     int64_t wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms; /* filled in from SEC_TIMES */
     int64_t failed_hour; /* failed for good in the last hour, from SEC_TIMES; FIELD_NULL = not
                             known */
+    int64_t failed_left; /* how many of these are failed still, counted up to 10 */
     double pushed_per_s, done_per_s, failed_per_s; /* by model/history; NAN while unknown */
     int64_t kept_completed, kept_cancelled; /* finished jobs still in the tables; FIELD_NULL = not
                                                known: by SEC_COUNTS_FINAL, asked rarely */
@@ -50,7 +51,7 @@ struct rate_row { /* a kept point of the cumulative counters; ready: with those 
 
 struct time_row { /* what completed in the last hour, in ms; FIELD_NULL = nothing did */
     const char *queue;
-    int64_t completed, failed, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
+    int64_t completed, failed, failed_left, wait_p50_ms, wait_p99_ms, run_p50_ms, run_p99_ms;
 };
 
 struct pace_row { /* what came in and went out in the last whole minutes, five at most */

@@ -151,7 +151,8 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
     struct queue_row q = config ? *config : no_config;
 
     q.oldest_ms = q.blocked = q.kept_completed = q.kept_cancelled = FIELD_NULL;
-    q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = q.failed_hour = FIELD_NULL;
+    q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = FIELD_NULL;
+    q.failed_hour = q.failed_left = FIELD_NULL;
     store_forget_pace(&q);
     set_live(&q, count, told);
     if (!count)
@@ -173,6 +174,8 @@ add_hour(struct queue_row *sum, const struct queue_row *q)
 {
     if (q->failed_hour != FIELD_NULL)
         sum->failed_hour = add_known(q->failed_hour, add_known(0, sum->failed_hour));
+    if (q->failed_left != FIELD_NULL)
+        sum->failed_left = add_known(q->failed_left, add_known(0, sum->failed_left));
 }
 
 static void
@@ -383,6 +386,7 @@ carry_over(const struct store *s, struct queue_row *q, const struct queue_row *w
     q->run_p50_ms = was->run_p50_ms;
     q->run_p99_ms = was->run_p99_ms;
     q->failed_hour = was->failed_hour;
+    q->failed_left = was->failed_left;
     q->pushed_per_s = was->pushed_per_s;
     q->done_per_s = was->done_per_s;
     q->failed_per_s = was->failed_per_s;
@@ -519,9 +523,9 @@ forget_times(struct store *s)
     for (int i = 0; i < s->queues.n; i++) {
         struct queue_row *q = &s->queues.rows[i];
         q->wait_p50_ms = q->wait_p99_ms = q->run_p50_ms = q->run_p99_ms = FIELD_NULL;
-        q->failed_hour = FIELD_NULL;
+        q->failed_hour = q->failed_left = FIELD_NULL;
     }
-    s->queues.totals.failed_hour = FIELD_NULL;
+    s->queues.totals.failed_hour = s->queues.totals.failed_left = FIELD_NULL;
 }
 
 /* The answer waits in s->queues.times until there are queues to join it to. */
@@ -546,6 +550,10 @@ join_times(struct store *s)
         q->run_p99_ms = t[i].run_p99_ms;
         q->failed_hour = add_known(0, t[i].failed);
         s->queues.totals.failed_hour += q->failed_hour;
+        q->failed_left = t[i].failed_left;
+        if (q->failed_left != FIELD_NULL)
+            s->queues.totals.failed_left =
+                add_known(q->failed_left, add_known(0, s->queues.totals.failed_left));
     }
     s->queues.serial++;
     rowset_free(&s->queues.times);

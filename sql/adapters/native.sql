@@ -63,13 +63,29 @@ select queue, {ms(at)} as at_ms, pushed, completed, fails, ready, {ms(oldest)} a
 -- name: times
 -- how long the jobs that completed in the last hour waited and ran, and how many failed for good. Read from histograms:
 -- ask for it rarely. Of more than 200 queues fewer minutes are read, one at least: about 12,000
--- histograms of up to 12,000 queues
-select queue, completed, failed, round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
+-- histograms of up to 12,000 queues. failed_left: how many of those are failed still, counted up to 10; NULL: not known
+with hour as materialized (
+    select * from {schema}.failed_within_hour()
+), groups as materialized (
+    select queue, error_key from {schema}.failure_groups()
+    where last_at > now() - interval '1 h' and exists (select from hour where failed > 0)
+), remain as (
+    select h.queue, (select count(*) from (
+            select from groups g cross join lateral (
+                select from {schema}.queue q
+                where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key
+                  and q.state = 'failed' and q.changed > now() - interval '1 h'
+                order by q.error_key desc, q.changed desc limit 10) j
+            where g.queue = h.queue limit 10) x) as failed_left
+    from hour h where not exists (select from groups g where g.queue = h.queue and g.error_key = '*')
+)
+select queue, completed, failed, failed_left,
+       round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
 from {schema}.percentiles(null, now() - (
     select make_interval(mins => greatest(1, least(60, 12000 / greatest(1, count(*))))::int)
     from {schema}.queue_config))
-full join {schema}.failed_within_hour() using (queue)
+full join hour using (queue) left join remain using (queue)
 
 -- name: pace
 -- how many jobs came in and went out in the last five whole minutes; nets: for a queue that grows, the growth in each

@@ -713,6 +713,26 @@ number(const PGresult *res, int row, const char *column)
     return strtoll(PQgetvalue(res, row, PQfnumber(res, column)), NULL, 10);
 }
 
+/* How many of the jobs that failed within the hour are failed still: older ones do not count. */
+static void
+what_is_left_of_the_hour(void **state)
+{
+    static const char of_q[] = "select failed_left from (%s) t where queue = 'q'";
+    PGconn *c = core_new("left");
+    struct adapter *a = adapter_for("queues");
+
+    (void)state;
+    fail_jobs(c, "q", "n", 12, "no paper in tray #");
+    expect(c, "10", of_q, adapter_sql(a, SEC_TIMES));
+    pg_run(c, "update queue set changed = now() - interval '3 h' where queue = 'q'"
+              " and payload->>'name' <> 'a1'");
+    expect(c, "1", of_q, adapter_sql(a, SEC_TIMES));
+    pg_run(c, "select requeue_where(gen_random_uuid(), 1, 'q')");
+    expect(c, "0", of_q, adapter_sql(a, SEC_TIMES));
+    adapter_free(a);
+    PQfinish(c);
+}
+
 /* Small groups are counted whole; the large one gets what is left, and says since when. */
 static void
 when_groups_failed(void **state)
@@ -862,10 +882,15 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contract),      cmocka_unit_test(test_weird_schema),
-        cmocka_unit_test(test_roles),         cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_cost),          cmocka_unit_test(test_cost_of_times),
-        cmocka_unit_test(when_groups_failed), cmocka_unit_test(a_group_in_detail),
+        cmocka_unit_test(test_contract),
+        cmocka_unit_test(test_weird_schema),
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_cost_of_times),
+        cmocka_unit_test(what_is_left_of_the_hour),
+        cmocka_unit_test(when_groups_failed),
+        cmocka_unit_test(a_group_in_detail),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -140,6 +140,7 @@ add_times(const struct rowset *times, struct rowset *counts)
         q[i].wait_p99_ms = from ? from->wait_p99_ms : FIELD_NULL;
         q[i].run_p50_ms = from ? from->run_p50_ms : FIELD_NULL;
         q[i].run_p99_ms = from ? from->run_p99_ms : FIELD_NULL;
+        q[i].failed_left = from ? from->failed_left : FIELD_NULL;
         q[i].failed_hour = from && from->failed > 0 ? from->failed : times->n > 0 ? 0 : FIELD_NULL;
     }
     free(known.rows);
@@ -216,7 +217,7 @@ forget_times(struct rowset *counts)
 
     for (int i = 0; i < counts->n; i++) {
         q[i].pushed_per_s = q[i].done_per_s = q[i].failed_per_s = (double)NAN;
-        q[i].failed_hour = q[i].wait_p50_ms = q[i].wait_p99_ms = FIELD_NULL;
+        q[i].failed_hour = q[i].failed_left = q[i].wait_p50_ms = q[i].wait_p99_ms = FIELD_NULL;
         q[i].run_p50_ms = q[i].run_p99_ms = FIELD_NULL;
     }
 }

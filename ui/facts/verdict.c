@@ -51,10 +51,13 @@ verdict_of_age(int64_t age_ms)
 }
 
 /* The number of recent failures. Failed jobs that somebody has requeued or discarded are no
- * trouble, unless more jobs fail now. */
+ * trouble. If it is not known how many of the hour are left: no more than all that are left, unless
+ * jobs fail now. */
 static int64_t
 failed_lately(const struct queue_row *q)
 {
+    if (q->failed_left != FIELD_NULL)
+        return q->failed_left;
     bool fewer = q->failed != FIELD_NULL && q->failed < q->failed_hour;
 
     return fewer && !(q->failed_per_s > 0) ? q->failed : q->failed_hour;

@@ -28,9 +28,9 @@ enum role verdict_role(enum verdict v);   /* colour of the cause; well = plain *
 
 enum verdict verdict_of_age(int64_t age_ms); /* age of the oldest ready job; FIELD_NULL = none */
 bool verdict_is_recent(int64_t at_ms, int64_t now_ms);
-/* Many jobs failed within the hour, or jobs fail now: bad. Where fewer are left than failed within
- * the hour, and none fails now, those that are left count, whenever they failed. Many failed
- * earlier, or at an unknown time: a warning. */
+/* Many jobs failed within the hour and are failed still: bad. If it is not known how many of these
+ * are left: many failed within the hour, and many are left or jobs fail now. Many failed earlier,
+ * or at an unknown time: a warning. */
 enum verdict verdict_of_failed(const struct queue_row *q);
 /* trend: from model/store/outlook.h; by itself only a queue that fills up is a warning. */
 enum verdict verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms);
