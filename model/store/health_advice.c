@@ -83,7 +83,7 @@ who(struct advice_list *l, const struct health_session *s)
     struct buf b = {0};
 
     if (s->pid > 0 && strcmp(s->kind, "slot") != 0)
-        buf_printf(&b, "pid %d (%s ", s->pid, *s->app ? "app" : "user");
+        buf_printf(&b, "pid %d (%s", s->pid, *s->app ? "" : "user ");
     else
         buf_printf(&b, "%s (",
                    !strcmp(s->kind, "slot") ? "replication slot" : "prepared transaction");
@@ -109,8 +109,7 @@ help_for(struct advice_list *l, const struct health_session *s)
         return "a process of the server: look at what it does before you end it";
     if (*s->deny)
         return arena_printf(l->mem, "ending it is not yours to do: %s", s->deny);
-    return health_is_idle(s) ? "K ends that session"
-                             : "C cancels its statement, K ends the session";
+    return health_is_idle(s) ? "K ends it" : "C cancels its statement, K ends it";
 }
 
 /* Ends a sentence with the act that helps. If a key does this act, the act becomes the second part
@@ -145,15 +144,20 @@ on_holder(struct advice_list *l)
 {
     const struct health_session *s = health_holder(l->h);
     int64_t rows = health_held_rows(l->h);
+    const char *stay = "", *what;
 
     if (!s)
         return;
-    add_with_help(
-        l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s,
-        arena_printf(l->mem, "%s %s and holds back vacuum%s", who(l, s), what_it_does(l, s),
-                     rows >= HEALTH_MANY_DEAD
-                         ? arena_printf(l->mem, " (up to %s dead rows stay)", count(l, rows))
-                         : ""));
+    if (rows >= HEALTH_MANY_DEAD)
+        stay = arena_printf(l->mem, ", up to %s dead rows stay", count(l, rows));
+    if (!strcmp(s->kind, "slot") || !strcmp(s->kind, "prepared"))
+        what = arena_printf(l->mem, "%s %s and holds back vacuum%s", who(l, s), what_it_does(l, s),
+                            stay);
+    else /* a narrow row is cut at its end: what it does there comes last */
+        what = arena_printf(l->mem, "%s holds back vacuum for %s%s; it is %s", who(l, s),
+                            span(l, health_open_ms(l->h, s)), stay, s->state);
+    add_with_help(l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s,
+                  what);
 }
 
 static int64_t

@@ -125,12 +125,13 @@ the_holder_and_what_ends_it(void **state)
 
     (void)state;
     const char *text = advice(&server, s, 2, &t, 1);
-    says(text, "! pid 8 (app etl) is idle in transaction for 41m and holds back vacuum (up to "
-               "11,300 dead rows stay): K ends that session");
-    says(text, "queue: 31% dead, 11,300 rows, and vacuum is held back by pid 8 (app etl)");
+    says(text,
+         "! pid 8 (etl) holds back vacuum for 41m, up to 11,300 dead rows stay; it is idle in "
+         "transaction: K ends it");
+    says(text, "queue: 31% dead, 11,300 rows, and vacuum is held back by pid 8 (etl)");
     s[1].deny = "user admin is a superuser: only a superuser may signal it";
     says(advice(&server, s, 2, &t, 1), "ending it is not yours to do: user admin is a superuser");
-    says(advice(&server, s, 1, NULL, 0), "C cancels its statement, K ends the session");
+    says(advice(&server, s, 1, NULL, 0), "C cancels its statement, K ends it");
 }
 
 /* Advice does not say to end a session that ends by itself, or whose end would do harm. */
@@ -178,7 +179,7 @@ a_stranger_in_the_place_of_a_worker(void **state)
     s.app = "psql";
     s.user = "bob";
     const char *text = advice(&server, &s, 1, NULL, 0);
-    says(text, "pid 7 (app psql) of user bob holds the lock of a worker that waits");
+    says(text, "pid 7 (psql) of user bob holds the lock of a worker that waits");
     says(text, "pg_advisory_unlock_all()");
 }
 
@@ -192,17 +193,16 @@ the_root_of_a_queue_for_a_lock(void **state)
     (void)state;
     s[1].blocked_by = "7";
     s[2].blocked_by = "7 71";
-    assert_string_equal(
-        advice(&server, s, 3, NULL, 0),
-        "! pid 7 (app etl) is idle in transaction for 30s, and 2 wait for its locks "
-        "since 20s: K ends that session");
+    assert_string_equal(advice(&server, s, 3, NULL, 0),
+                        "! pid 7 (etl) is idle in transaction for 30s, and 2 wait for its locks "
+                        "since 20s: K ends it");
     s[1].blocked_by = "";
     s[1].waits = "Lock: relation"; /* beyond those of whom it is asked */
     says(advice(&server, s, 3, NULL, 0), "and 1 or more wait for its locks since 15s: K ends");
     s[1].blocked_by = "70"; /* 70 is not in the list: its work is unknown */
     s[2].blocked_by = "0";
     const char *text = advice(&server, s, 3, NULL, 0);
-    says(text, "pid 71 (app etl) waits for a lock since 20s, held by pid 70: look at that first");
+    says(text, "pid 71 (etl) waits for a lock since 20s, held by pid 70: look at that first");
     says(text, "held by a prepared transaction");
     s[1].since_ms = s[2].since_ms = NOW - 2000; /* a short wait gives no advice */
     assert_string_equal(advice(&server, s, 3, NULL, 0), "");

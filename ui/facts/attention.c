@@ -302,7 +302,7 @@ look_at_schedules(struct look *l)
 
 /* --- the database ----------------------------------------------------------------------------- */
 
-/* An alert from a piece of advice. "...: K ends that session" is split: the key K becomes the
+/* An alert from a piece of advice. "...: K ends it" is split: the key K becomes the
  * alert's own act. */
 static struct alert
 of_advice(struct look *l, const struct advice *advice)

@@ -52,10 +52,10 @@ static void
 draw_query(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct health_session *s = row;
+    const struct health_note *note = c ? c->ctx : NULL;
     struct buf line = {0};
 
-    (void)c;
-    if (*s->blocked_by) {
+    if (*s->blocked_by && (!note || !note->shows_waits)) {
         buf_str(&line, "(waits for ");
         health_say_blockers(&line, s);
         buf_str(&line, ") ");
@@ -66,7 +66,41 @@ draw_query(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     buf_free(&line);
 }
 
+/* The dead rows that the oldest transaction keeps. The others keep none but these. */
+static void
+draw_held(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct health_session *s = row;
+    const struct health_note *note = c->ctx;
+    char text[64];
+
+    if (!note || strcmp(s->id, note->holder) != 0) {
+        grid_right(g, r, ROLE_DIM, "·");
+        return;
+    }
+    snprintf(text, sizeof text, "%s row%s", fmt_count_fit(note->rows, r.w - 5).s,
+             note->rows == 1 ? "" : "s");
+    grid_right(g, r, verdict_role(verdict_of_session(s, c->now_ms)), text);
+}
+
+/* "└ 8123": the sessions that hold what this one waits for. */
+static void
+draw_waits(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct health_session *s = row;
+    struct buf who = {0};
+
+    (void)c;
+    if (!health_waits(s))
+        return;
+    health_say_blockers(&who, s);
+    grid_printf(g, r, ROLE_TEXT, "└ %s", who.data + (strncmp(who.data, "pid ", 4) ? 0 : 4));
+    buf_free(&who);
+}
+
 static const struct column_special state_special = {draw_state, NULL, K_TEXT, false};
+static const struct column_special held_special = {draw_held, NULL, K_COUNT, true};
+static const struct column_special waits_special = {draw_waits, NULL, K_CUSTOM, false};
 static const struct column_special query_special = {draw_query, NULL, K_TEXT, false};
 
 /* clang-format off */
@@ -79,15 +113,17 @@ static const struct column session_columns[] = {
      .offset = S(app), .min_w = 8, .max_w = 16, .keep = 2},
     {.name = "state", .title = "STATE", .help = "What the session does", .kind = K_CUSTOM, .offset = S(state),
      .min_w = 11, .max_w = 11, .special = &state_special},
-    {.name = "xact", .title = "XACT", .help = "How long its transaction has been open", .kind = K_AGE_SHORT,
-     .offset = S(xact_ms), .min_w = 4, .max_w = 4},
-    {.name = "held", .title = "XMIN AGE",
-     .help = "Transactions since the oldest that it may still see: rows that died since then stay", .kind = K_COUNT,
-     .offset = S(held), .min_w = 9, .max_w = 11},
+    {.name = "xact", .title = "XACT", .help = "How long its transaction has been open", .kind = K_AGE,
+     .offset = S(xact_ms), .min_w = 4, .max_w = 7},
+    {.name = "held", .title = "HOLDS BACK",
+     .help = "Dead rows of the queue's tables that stay while it is open, at most; a dot: an older one holds them, too",
+     .kind = K_CUSTOM, .offset = S(held), .min_w = 11, .max_w = 11, .special = &held_special},
+    {.name = "waits", .title = "WAITS FOR", .help = "The process that holds the lock that it waits for",
+     .kind = K_CUSTOM, .offset = S(blocked_by), .min_w = 9, .max_w = 12, .keep = 15, .special = &waits_special},
     {.name = "client", .title = "CLIENT", .help = "Where it comes from", .kind = K_TEXT, .offset = S(client),
      .min_w = 15, .max_w = 15, .keep = 20},
     {.name = "query", .title = "QUERY", .help = "Its statement, or the last one", .kind = K_CUSTOM,
-     .offset = S(query), .min_w = 12, .keep = 1, .special = &query_special},
+     .offset = S(query), .min_w = 11, .keep = 1, .special = &query_special},
     {0},
 };
 /* clang-format on */
@@ -114,7 +150,7 @@ draw_name(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
     (void)c;
     pen_put(&p, t->vacuum_off == 1 ? ROLE_WARN : ROLE_TEXT, t->name);
     if (t->partitioned == 1 && p.r.w > 8)
-        pen_printf(&p, ROLE_DIM, " ×%d", t->parts);
+        pen_printf(&p, ROLE_TEXT, " ×%d", t->parts);
 }
 
 static void
@@ -235,6 +271,25 @@ draw_lead(struct grid *g, struct rect r, const struct health_table *t)
         grid_str(g, r, lead.role, lead.glyph);
 }
 
+enum { PARTS_WIDE_W = 50 };
+
+/* A table in parts shows their number: "history ×15". */
+static void
+draw_tables_rule(const struct health_look *l, struct grid *g, struct rect r)
+{
+    bool parts = false;
+
+    for (int i = 0; i < l->h.ntables; i++)
+        parts = parts || l->h.tables[i].partitioned == 1;
+    grid_rule(g, r, ROLE_BOX_TITLE, "tables");
+    rect_cut_left(&r, 12);
+    rect_cut_right(&r, 2);
+    if (parts)
+        grid_right(g, r, ROLE_DIM,
+                   r.w >= PARTS_WIDE_W ? " ×N: N partitions, the bar is the fullest one's "
+                                       : " ×N: N partitions ");
+}
+
 static void
 draw_tables(const struct health_look *l, struct grid *g, struct rect r)
 {
@@ -295,6 +350,8 @@ draw_figures(const struct health_look *l, struct grid *g, struct rect r)
     }
     snprintf(text, sizeof text, "/%d", s->max_connections);
     bool wide = r.w >= WIDE_FIGURES, full = s->connections * 10 >= s->max_connections * 9;
+    if (wide && l->nadvice > 0 && health_holder(&l->h) && l->advice->bad)
+        pen_put(&p, ROLE_BAD, " × vacuum is held back ");
     if (*l->filter)
         figure(&p, "filter", ROLE_STRONG, l->filter, "");
     figure(&p, "connections", full ? ROLE_BAD : ROLE_STRONG, fmt_int(s->connections).s, text);
@@ -433,8 +490,8 @@ draw_one(const struct advice *a, struct grid *g, struct rect r)
         pen_put(&p, ROLE_DIM, " → ");
         pen_put(&p, ROLE_KEY, a->act);
     }
-    if (r.h == 1) /* Draws the text; if it is cut, it ends with "…". */
-        grid_str(g, r, ROLE_TEXT, a->what);
+    if (r.h == 1)
+        grid_words(g, r, ROLE_TEXT, a->what);
     else
         grid_lines(g, r, ROLE_TEXT, a->what, strlen(a->what), &(struct text_area){0, 0, true});
 }
@@ -611,7 +668,7 @@ health_draw(const struct health_look *l, struct grid *g, struct rect r)
         draw_advice(l, g, rect_cut_top(&r, advice));
     struct rect low = rect_cut_bottom(&r, tables);
     if (tables > 4)
-        grid_rule(g, rect_cut_top(&low, 1), ROLE_BOX_TITLE, "tables");
+        draw_tables_rule(l, g, rect_cut_top(&low, 1));
     draw_tables(l, g, low);
     draw_sessions(l, g, r);
 }

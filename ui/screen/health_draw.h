@@ -8,6 +8,13 @@
 
 extern const struct list_def health_sessions_def; /* rows: struct health_session */
 
+struct health_note {    /* ctx of that list */
+    const char *holder; /* id of the session that holds vacuum back; "" = none */
+    int64_t rows;       /* dead rows that it keeps, at most */
+    bool shows_waits;   /* somebody waits, and the list has room for the column WAITS FOR */
+};
+enum { HEALTH_WAITS_FROM = 78 }; /* from this width on */
+
 struct health_look {
     struct health h;
     struct list *sessions;

@@ -18,6 +18,7 @@ enum { ADVICE_MOST = 40 };
 struct health_view {
     struct table_view table;
     char *graphed; /* the table that the chart shows */
+    struct health_note note;
 };
 
 static bool
@@ -36,6 +37,8 @@ health_init(struct view *view, const char *arg)
     (void)arg;
     table_init(view, &health_sessions_def, row_matches);
     ((struct health_view *)view)->graphed = xstrdup("");
+    ((struct health_view *)view)->note.holder = "";
+    list_set_ctx(table_list(view), &((struct health_view *)view)->note);
 }
 
 static void
@@ -124,6 +127,21 @@ own_words(struct app *a)
                         store_load(a->store) * 100);
 }
 
+/* The column WAITS FOR takes room from the statements, so it is shown only while somebody waits. */
+static void
+make_note(struct health_view *v, const struct health *h, int w)
+{
+    const struct health_session *holder = health_holder(h);
+    bool waits = false;
+
+    for (int i = 0; i < h->nsessions; i++)
+        waits = waits || health_waits(&h->sessions[i]);
+    list_column_lacks(v->table.list, "waits", !waits);
+    v->note = (struct health_note){.holder = holder ? holder->id : "",
+                                   .rows = health_held_rows(h),
+                                   .shows_waits = waits && w >= HEALTH_WAITS_FROM};
+}
+
 static void
 health_draw_view(struct view *view, struct grid *g, struct rect r)
 {
@@ -139,6 +157,7 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
         .look = {.now_ms = a->now_ms,
                  .utc = a->options.utc,
                  .stale = store_is_stale(a->store, TOPIC_HEALTH),
+                 .old_ms = store_age_ms(a->store, TOPIC_HEALTH),
                  .empty = !known             ? "asking ..."
                           : *v->table.filter ? "no transaction matches"
                                              : "no transaction is open"},
@@ -151,6 +170,7 @@ health_draw_view(struct view *view, struct grid *g, struct rect r)
     };
 
     l.nadvice = advise_to_act(a, &l.h, advice);
+    make_note(v, &l.h, r.w);
     if (*v->graphed) {
         history_read(store_dead_rows(a->store), v->graphed, SERIES_BACKLOG, a->now_ms, dead,
                      STORE_DEAD_STEPS);
@@ -176,8 +196,10 @@ health_remark(struct view *view, struct buf *out)
     if (n == 0)
         return false;
     if (n > 1)
-        buf_printf(out, "%d of %d (f: all): ", at + 1, n);
+        buf_printf(out, "%d of %d: ", at + 1, n);
     buf_str(out, advice[at].text);
+    if (n > 1)
+        buf_str(out, "   f all");
     return advice[at].bad;
 }
 
