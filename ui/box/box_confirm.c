@@ -93,12 +93,13 @@ say_node(struct confirm_box *c, const struct node_row *n)
     buf_printf(&b, "%s is %s", n->node, n->state);
     if (n->heartbeat_ms != FIELD_NULL)
         buf_printf(&b, ", heartbeat %s ago", fmt_age(c->view.app->now_ms - n->heartbeat_ms).s);
+    if (n->running != FIELD_NULL)
+        buf_printf(&b, ": %s", fmt_plural(n->running, "job").s);
     if (n->leases != FIELD_NULL)
-        buf_printf(&b, ", %lld leases", (long long)n->leases);
-    else if (n->running != FIELD_NULL)
-        buf_printf(&b, ", runs %s", fmt_plural(n->running, "job").s);
-    if (n->expired != FIELD_NULL)
-        buf_printf(&b, ", %lld expired", (long long)n->expired);
+        buf_printf(&b, "%s%s", n->running != FIELD_NULL ? " on " : ": ",
+                   fmt_plural(n->leases, "lease").s);
+    if (n->expired != FIELD_NULL && n->expired > 0)
+        buf_printf(&b, ", %s over", fmt_count(n->expired).s);
     question_say(&c->ask, action_looks_alive(c->action) ? ROLE_WARN : ROLE_TEXT, "node", "%s",
                  b.data);
     buf_free(&b);
@@ -267,15 +268,53 @@ say_target(struct confirm_box *c)
     say_about(&c->ask, act, "note", action_notes(c->action));
 }
 
+/* What becomes of the one thing that the act changes; NULL = the counts say it. */
+static const char *
+say_one(const struct confirm_box *c)
+{
+    static const char *const becomes[ACT_COUNT] = {[ACT_PAUSE] = "%s is paused",
+                                                   [ACT_RESUME] = "%s goes on",
+                                                   [ACT_DRAIN] = "%s drains: it takes no more jobs",
+                                                   [ACT_BACKEND_CANCEL] =
+                                                       "the statement of pid %s is cancelled",
+                                                   [ACT_BACKEND_END] = "pid %s is ended"};
+    enum act act = action_act(c->action);
+    int n;
+    const struct effect_row *rows = action_effects(c->action, &n);
+
+    if (!becomes[act] || n != 1 || !*rows->state || rows->n != 1 || *rows->why)
+        return NULL;
+    const char *before = becomes[act], *hole = strstr(before, "%s");
+    return arena_printf(c->view.app->frame, "%.*s%s%s", (int)(hole - before), before,
+                        action_param(c->action, act_infos[act].target), hole + 2);
+}
+
+/* Which rows these are, unless a line above names the one, and when they were counted. */
+static void
+say_these(struct confirm_box *c)
+{
+    struct app *a = c->view.app;
+    const char *at = fmt_time(action_counted_ms(c->action), a->options.utc).s;
+    bool one = *c->job || act_infos[action_act(c->action)].target != PARAM_IDS;
+
+    if (one || !*action_these(c->action))
+        question_say(&c->ask, ROLE_DIM, "as of", "%s", at);
+    else
+        say_lines(&c->ask, ROLE_DIM, "these",
+                  arena_printf(a->frame, "%s; counted %s", action_these(c->action), at));
+}
+
 static void
 say_act(struct confirm_box *c)
 {
+    const char *one = say_one(c);
+
     question_init(&c->ask, action_title(c->action));
-    say_lines(&c->ask, ROLE_STRONG, NULL, action_what(c->action));
+    say_lines(&c->ask, ROLE_STRONG, NULL, one ? one : action_what(c->action));
     question_say(&c->ask, ROLE_TEXT, NULL, " ");
     say_target(c);
     say_evidence(c);
-    say_lines(&c->ask, ROLE_DIM, "where", action_where(c->action));
+    say_these(c);
     say_undo(&c->ask, c->action);
 }
 
