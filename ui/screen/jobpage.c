@@ -51,7 +51,7 @@ add_payload(struct page *p, const struct job_detail *j)
         page_printf(p, ROLE_DIM, 2, "none");
     } else if (!strcmp(j->payload_format, "json")) {
         json_pretty(&b, j->payload, strlen(j->payload));
-        page_add(p, ROLE_CODE, 2, b.data ? b.data : "", b.len);
+        page_add_json(p, 2, b.data ? b.data : "", b.len);
     } else if (!strcmp(j->payload_format, "bytes")) {
         add_bytes(p, j->payload);
     } else {

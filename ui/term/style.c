@@ -31,6 +31,8 @@ static const struct style styles[ROLES][THEMES] = {
     [ROLE_HEADING] =
         {{-1, -1, B},  {-1, -1, B},   {231, 16, B},  {-1, -1, B}, {-1, -1, B}, {-1, -1, B}    },
     [ROLE_CODE] = {{-1, -1, 0},  {-1, -1, 0},   {231, 16, 0},  {-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}    },
+    [ROLE_CODE_KEY] =
+        {{109, -1, 0}, {66, -1, 0},   {231, 16, 0},  {-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}    },
     [ROLE_KEY] = {{75, -1, B},  {25, -1, B},   {51, 16, B},   {12, -1, B}, {6, -1, B},  {-1, -1, B}    },
     [ROLE_KEY_HELP] =
         {{245, -1, 0}, {241, -1, 0},  {231, 16, 0},  {-1, -1, 0}, {-1, -1, 0}, {-1, -1, 0}    },
@@ -56,7 +58,7 @@ static const struct style styles[ROLES][THEMES] = {
 
 static const char *const names[THEMES] = {"dark", "light", "contrast", "16", "8", "mono"};
 
-static const char letters[] = ".dsHPtTclSmgwbhjkeoxXBnNaAfrzq";
+static const char letters[] = ".dsHPtTclSmgwbhjJkeoxXBnNaAfrzq";
 static_assert(sizeof letters - 1 == ROLES, "one letter a role");
 
 const struct style *

@@ -23,6 +23,7 @@ enum role {
     ROLE_BAD,         /* needs an act now; errors */
     ROLE_HEADING,     /* headings inside a page (PAYLOAD, ATTEMPTS) */
     ROLE_CODE,        /* payloads, SQL */
+    ROLE_CODE_KEY,    /* names of members in JSON */
     ROLE_KEY,         /* a key in the footer or in a dialog */
     ROLE_KEY_HELP,    /* the word for that key */
     ROLE_OFF,         /* a command or choice that is not possible now */

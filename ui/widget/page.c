@@ -36,7 +36,14 @@ page_add(struct page *p, enum role role, int indent, const char *text, size_t le
         p->cap = p->cap ? p->cap * 2 : 16;
         p->blocks = xreallocarray(p->blocks, (size_t)p->cap, sizeof *p->blocks);
     }
-    p->blocks[p->n++] = (struct block){role, indent, xstrndup(text, len), len};
+    p->blocks[p->n++] = (struct block){role, indent, xstrndup(text, len), len, false};
+}
+
+void
+page_add_json(struct page *p, int indent, const char *text, size_t len)
+{
+    page_add(p, ROLE_CODE, indent, text, len);
+    p->blocks[p->n - 1].json = true;
 }
 
 void
@@ -79,6 +86,28 @@ page_scroll(struct page *p, int lines)
     p->top += lines;
 }
 
+static bool
+is_glyph(const struct grid *g, int x, int y, const char *glyph)
+{
+    return !strcmp(grid_cell(g, x, y)->utf8, glyph);
+}
+
+/* Colours the names on a row: a string that ends with a colon. A string that goes on in the next
+ * row is no name. */
+static void
+paint_names(struct grid *g, struct rect row)
+{
+    for (int x = row.x; x < row.x + row.w; x++) {
+        int from = x;
+        if (!is_glyph(g, x, row.y, "\""))
+            continue;
+        for (x++; x < row.x + row.w && !is_glyph(g, x, row.y, "\""); x++)
+            x += is_glyph(g, x, row.y, "\\");
+        if (x + 1 < row.x + row.w && is_glyph(g, x + 1, row.y, ":"))
+            grid_paint(g, (struct rect){from, row.y, x + 1 - from, 1}, ROLE_CODE_KEY);
+    }
+}
+
 static void
 draw_span(const struct page *p, struct span_of_blocks s, struct grid *g, struct rect r)
 {
@@ -93,6 +122,8 @@ draw_span(const struct page *p, struct span_of_blocks s, struct grid *g, struct 
             struct rect in = {r.x + b->indent, r.y + y, r.w - b->indent, r.h - y};
             in.h = in.h < n - area.top ? in.h : n - area.top;
             grid_lines(g, in, b->role, b->text, b->len, &area);
+            for (int k = 0; b->json && k < in.h; k++)
+                paint_names(g, rect_row(in, k));
         }
         at += n;
     }

@@ -14,6 +14,7 @@ struct block {
     int indent;
     char *text;
     size_t len;
+    bool json; /* names of members get a colour of their own */
 };
 struct page {
     struct block *blocks;
@@ -26,6 +27,8 @@ struct page {
 void page_clear(struct page *p); /* frees the blocks; keeps top and left */
 void page_done(struct page *p);
 void page_add(struct page *p, enum role role, int indent, const char *text, size_t len);
+/* JSON that json_pretty has laid out: one member a line. */
+void page_add_json(struct page *p, int indent, const char *text, size_t len);
 void page_printf(struct page *p, enum role role, int indent, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Scrolls by lines; stays within the page, by the height and width that were drawn last. */
