@@ -73,6 +73,20 @@ jobs_marks_remember(struct jobs_marks *m, const struct list *l)
     *m = now;
 }
 
+bool
+jobs_marks_have(const struct jobs_marks *m, const struct list *l, const char *state)
+{
+    for (int i = 0; i < list_count(l); i++) {
+        const struct job_row *j = list_row(l, i);
+        if (!strcmp(j->state, state) && list_is_marked(l, j->id))
+            return true;
+    }
+    for (int i = 0; i < m->n; i++)
+        if (!strcmp(m->was[i].state, state))
+            return true;
+    return false;
+}
+
 void
 jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole)
 {

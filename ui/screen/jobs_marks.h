@@ -17,6 +17,9 @@ void jobs_marks_forget(struct jobs_marks *m);
 void jobs_marks_remember(struct jobs_marks *m, const struct list *l);
 /* After new rows have come: counts moved and left. whole: the list holds all jobs that match the
  * filter; then a marked job that is not in the list has left. */
+/* Whether a marked job is in this state; of a job that is not in the list: was, when it was marked.
+ */
+bool jobs_marks_have(const struct jobs_marks *m, const struct list *l, const char *state);
 void jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole);
 
 #endif

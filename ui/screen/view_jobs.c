@@ -260,7 +260,7 @@ draw_preview(struct jobs *v, struct grid *g, struct rect r)
     char title[100];
 
     snprintf(title, sizeof title, "job %s  (preview; Enter: full screen)", fmt_id_tail(id).s);
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    struct rect in = grid_panel(g, r, title, false);
     if (!j || strcmp(j->job.id, id) != 0)
         return;
     jobpage_head(g, rect_cut_top(&in, 4), j, &look);
@@ -304,6 +304,7 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_JOBS),
+                             .old_ms = store_age_ms(a->store, TOPIC_JOBS),
                              .unfocused = v->strip.focus,
                              .empty = why_empty(v)};
 
@@ -317,16 +318,26 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
     jobs_strip_draw(&v->strip, a->store, source_adapter(a->source), &v->filter, g, strip);
 }
 
-/* The acts that are possible for the marked jobs. */
+/* The acts that are possible for the marked jobs, by their states. */
 static void
-say_marked(const struct app *a, int marks, struct buf *out)
+say_marked(const struct jobs *v, int marks, struct buf *out)
 {
-    static const char *const acts[] = {"requeue", "cancel", "extend", "discard"};
+    static const struct {
+        const char *act, *states[5];
+    } acts[] = {
+        {"requeue", {"failed", "retry", "scheduled", "completed", "cancelled"}},
+        {"cancel",  {"running", "retry", "scheduled", "ready", "blocked"}     },
+        {"extend",  {"running"}                                               },
+        {"discard", {"failed"}                                                },
+    };
 
     buf_printf(out, "%s marked:", fmt_count(marks).s);
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
-        const struct command *c = command_named(IN_JOBS, acts[i]);
-        if (c && !app_why_not(a, c))
+        const struct command *c = command_named(IN_JOBS, acts[i].act);
+        bool fits = false;
+        for (int k = 0; k < 5 && acts[i].states[k]; k++)
+            fits = fits || jobs_marks_have(&v->marks, v->list, acts[i].states[k]);
+        if (c && fits && !app_why_not(v->view.app, c))
             buf_printf(out, " %s %s ·", command_key(c).s, c->name);
     }
     buf_str(out, " Esc clears the marks");
@@ -348,7 +359,7 @@ jobs_remark(struct view *view, struct buf *out)
         buf_printf(out, "of %s marked %d left the list, %d came into another state · Esc clears",
                    fmt_count(marks).s, v->marks.left, v->marks.moved);
     else if (marks > 0)
-        say_marked(view->app, marks, out);
+        say_marked(v, marks, out);
     return false;
 }
 
