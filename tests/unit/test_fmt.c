@@ -33,7 +33,7 @@ test_age(void **state)
     is(fmt_age(4 * DAY + 2 * HOUR), "4d 02h");
     is(fmt_age(100 * DAY), "100d");
     is(fmt_age(-1), "0s");
-    is(fmt_age(-4 * MIN), "in 4m");
+    is(fmt_age(-4 * MIN), "in 4m 00s");
     is(fmt_age(FIELD_NULL), "—");
     is(fmt_age_short(41 * MIN + 59 * SEC), "41m");
     is(fmt_age_short(9 * DAY), "9d");

@@ -603,7 +603,6 @@ test_kinds(void **state)
     expect_kind(K_BYTES, big, &s, 0, "79 kB");
     expect_kind(K_AGE, big, &e, 7, "5m 00s");
     expect_kind(K_AGE, big, &e, 4, "5m");
-    expect_kind(K_AGE_SHORT, big, &e, 0, "5m");
     expect_kind(K_TIME, big, &e, 8, "00:00:02");
     expect_kind(K_TIME, big, &e, 0, "1970-01-01 00:00:02");
     expect_kind(K_DURATION, big, &s, 0, "1m 21s");

@@ -126,7 +126,6 @@ holds(enum column_kind kind)
     case K_COUNT:
     case K_BYTES:
     case K_AGE:
-    case K_AGE_SHORT:
     case K_TIME:
     case K_DURATION:
     case K_WAIT:
@@ -182,7 +181,7 @@ is_text(const struct column *c)
 static bool
 is_age(enum column_kind kind)
 {
-    return kind == K_AGE || kind == K_AGE_SHORT;
+    return kind == K_AGE;
 }
 
 /* Writes the value for programs, unquoted. */

@@ -13,6 +13,7 @@
 #include "ui/facts/verdict.h"
 
 #define F(f) offsetof(struct job_row, f)
+enum { USUAL_PRIORITY = 5 };
 
 static void
 draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
@@ -50,7 +51,20 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
         snprintf(text, sizeof text, "for %s", fmt_age(c->now_ms - j->started_ms).s);
         grid_right(g, r, ROLE_TEXT, text);
     } else if (waits && j->run_after_ms != FIELD_NULL)
-        grid_right(g, r, ROLE_DIM, fmt_age_short(c->now_ms - j->run_after_ms).s);
+        grid_right(g, r, ROLE_DIM, fmt_age(c->now_ms - j->run_after_ms).s);
+}
+
+/* The usual priority is a dot, so that the others are seen. Only of our own queue is it known. */
+static void
+draw_priority(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    int priority = ((const struct job_row *)row)->priority;
+    bool usual = c->ctx && priority == USUAL_PRIORITY;
+
+    grid_right(g, r, usual ? ROLE_DIM : ROLE_TEXT,
+               usual                 ? "·"
+               : priority == INT_MIN ? ""
+                                     : fmt_int(priority).s);
 }
 
 /* Only a failure of the last hour is red, because in a list of failed jobs every row is a failure.
@@ -82,6 +96,7 @@ role_dim(const void *row, const struct cell_ctx *c)
 
 /* Their K_ kinds only set the alignment and the order; the server sorts the jobs. */
 static const struct column_special tries_special = {draw_tries, NULL, K_INT, true};
+static const struct column_special priority_special = {draw_priority, NULL, K_INT, true};
 static const struct column_special due_special = {draw_due, NULL, K_BIG, true};
 static const struct column_special state_special = {draw_state, NULL, K_STATE, false};
 static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
@@ -100,9 +115,9 @@ const struct column jobs_columns[] = {
     {.name = "tries", .title = "TRY", .help = "Tries so far, of how many", .kind = K_CUSTOM, .offset = F(tries),
      .min_w = 5, .max_w = 5, .keep = 5, .special = &tries_special,
      .place = 6, .table = "TRIES"},
-    {.name = "priority", .title = "PRI", .help = "0 is first, 9 is last", .kind = K_INT, .offset = F(priority),
-     .min_w = 3, .max_w = 3, .keep = 9,
-     .place = 5},
+    {.name = "priority", .title = "PRI", .help = "0 is first, 9 is last; a dot: 5, the usual one", .kind = K_CUSTOM,
+     .offset = F(priority), .min_w = 3, .max_w = 3, .keep = 9, .special = &priority_special,
+     .place = 5, .plain = K_INT},
     {.name = "age", .title = "AGE", .help = "Time since it was pushed", .kind = K_AGE, .offset = F(created_ms),
      .min_w = 7, .max_w = 7, .keep = 3,
      .only = ON_SCREEN | IN_TABLE, .place = 8},
@@ -148,5 +163,6 @@ jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign
         w = need > w ? need : w;
     }
     list_hide_empty(l, foreign);
+    list_set_ctx(l, foreign ? NULL : l);
     list_column_width(l, ID_COLUMN, w < ID_MOST ? w : ID_MOST, w < ID_MOST ? w : ID_MOST);
 }

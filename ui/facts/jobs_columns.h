@@ -6,8 +6,8 @@
 #include "ui/widget/list.h"
 
 extern const struct column jobs_columns[];
-extern const struct list_def jobs_def;
-enum { JOBS_QUEUE_COLUMN = 1 }; /* hidden while the filter names one queue */
+extern const struct list_def jobs_def; /* ctx: NULL = of another queue system */
+enum { JOBS_QUEUE_COLUMN = 1 };        /* hidden while the filter names one queue */
 
 /* Call before rows are set. Makes the ids as wide as they need; for a foreign queue shows only the
  * columns that it has values for. */

@@ -48,30 +48,6 @@ draw_hour(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
                l->hour == 0 ? "·" : text);
 }
 
-static void
-draw_ago(struct grid *g, struct rect r, int64_t at_ms, const struct cell_ctx *c)
-{
-    char text[64];
-
-    if (at_ms == FIELD_NULL)
-        return;
-    int64_t age = c->now_ms > at_ms ? c->now_ms - at_ms : 0;
-    snprintf(text, sizeof text, "%s ago", fmt_age_short(age).s);
-    grid_right(g, r, ROLE_TEXT, text);
-}
-
-static void
-draw_first(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    draw_ago(g, r, ((const struct group_line *)row)->g.first_ms, c);
-}
-
-static void
-draw_last(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    draw_ago(g, r, ((const struct group_line *)row)->g.last_ms, c);
-}
-
 /* One cell for each half hour, or for each hour if there is less room. */
 static void
 draw_times(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
@@ -105,8 +81,6 @@ static const struct column_special group_special = {draw_group, NULL, K_TEXT, fa
 static const struct column_special times_special = {draw_times, NULL, K_CUSTOM, false};
 static const struct column_special count_special = {draw_count, NULL, K_COUNT, true};
 static const struct column_special hour_special = {draw_hour, NULL, K_COUNT, true};
-static const struct column_special first_special = {draw_first, NULL, K_AGE_SHORT, true};
-static const struct column_special last_special = {draw_last, NULL, K_AGE_SHORT, true};
 
 enum {
     COUNT_COLUMN,
@@ -125,10 +99,10 @@ static const struct column columns[] = {
      .offset = F(hour), .min_w = 6, .max_w = 7, .special = &hour_special},
     {.name = "queue", .title = "QUEUE", .help = "Queue of the jobs", .kind = K_TEXT, .offset = F(g.queue), .min_w = 16,
      .max_w = 18},
-    {.name = "first", .title = "FIRST", .help = "When the first of them failed", .kind = K_CUSTOM,
-     .offset = F(g.first_ms), .min_w = 8, .max_w = 8, .keep = 4, .special = &first_special},
-    {.name = "last", .title = "LAST", .help = "When the last of them failed", .kind = K_CUSTOM,
-     .offset = F(g.last_ms), .min_w = 8, .max_w = 8, .keep = 2, .special = &last_special},
+    {.name = "first", .title = "FIRST", .help = "Time since the first of them failed", .kind = K_AGE,
+     .offset = F(g.first_ms), .min_w = 7, .max_w = 7, .keep = 4},
+    {.name = "last", .title = "LAST", .help = "Time since the last of them failed", .kind = K_AGE,
+     .offset = F(g.last_ms), .min_w = 7, .max_w = 7, .keep = 2},
     {.name = "times", .title = "LAST 24 H", .help = "How many failed in each half hour, or hour, of the last 24 hours",
      .kind = K_CUSTOM, .offset = 0, .min_w = FAIL_STEPS / 2, .max_w = FAIL_STEPS / 2, .keep = 3,
      .special = &times_special},

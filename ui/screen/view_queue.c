@@ -50,8 +50,8 @@ struct queue_page {
 /* clang-format off */
 static const struct column group_columns[] = {
     {.name = "jobs", .title = "JOBS", .help = "Failed jobs", .kind = K_COUNT, .offset = G(n), .min_w = 6, .max_w = 7},
-    {.name = "last", .title = "LAST", .help = "Time since the last one failed", .kind = K_AGE_SHORT, .offset = G(last_ms),
-     .min_w = 4, .max_w = 4},
+    {.name = "last", .title = "LAST", .help = "Time since the last one failed", .kind = K_AGE, .offset = G(last_ms),
+     .min_w = 7, .max_w = 7},
     {.name = "error", .title = "ERROR (N = a number)", .help = "Their error", .kind = K_TEXT, .offset = G(error_key),
      .min_w = 20},
     {0},
@@ -102,9 +102,9 @@ add_panes(struct queue_page *v)
     static const char *const of_leases[] = {"queue", "effect", NULL};
     static const char *const of_schedules[] = {"queue", "missed", "took", NULL};
     struct panes *p = &v->panes;
-    void *store = v->view.app->store;
+    void *store = v->view.app->store, *own = app_is_foreign(v->view.app) ? NULL : store;
 
-    panes_add(p, "next to start, first on top", &jobs_def, store);
+    panes_add(p, "next to start, first on top", &jobs_def, own);
     panes_add(p, "running, longest on top", &list_of_running, store);
     panes_add(p, "errors of failed jobs", &list_of_groups, store);
     panes_add(p, "nodes that take its jobs", &list_of_nodes, store);

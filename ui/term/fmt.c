@@ -53,6 +53,10 @@ fmt_age_short(int64_t ms)
 struct fmt
 fmt_age(int64_t ms)
 {
+    if (ms != FIELD_NULL && ms <= -MINUTE) {
+        struct fmt f = fmt_age(-ms);
+        return format_text("in %.40s", f.s);
+    }
     if (ms < MINUTE || ms >= 100LL * DAY)
         return fmt_age_short(ms);
     if (ms < HOUR)

@@ -15,27 +15,26 @@
 
 /* kind          the C type of the field     how it is shown; a zero of counts and rates: "·" */
 enum column_kind {
-    K_SAME,      /* of `plain`: the column's own kind */
-    K_TEXT,      /* const char *                left, cut with an ellipsis */
-    K_NAME,      /* const char *                as K_TEXT; "" is null in JSON */
-    K_NOTE,      /* const char *                as K_TEXT, quieter */
-    K_LIST,      /* const char *                as K_TEXT, split by commas: an array in JSON */
-    K_JSON,      /* const char *                as K_NAME; a JSON value, as it is in JSON */
-    K_STATE,     /* const char * (glossary)     glyph and word, coloured: "× failed" */
-    K_UUID,      /* const char *                the last 8 digits */
-    K_INT,       /* int (F_INT)                 plain number */
-    K_BIG,       /* int64_t                     plain number (lease, pid) */
-    K_COUNT,     /* int64_t                     "18,234", narrowed when needed */
-    K_RATE,      /* double                      per second */
-    K_PERCENT,   /* double, 0 to 1              "58%" */
-    K_BYTES,     /* int64_t */
-    K_AGE,       /* int64_t, ms since 1970      time between it and now */
-    K_AGE_SHORT, /* the same, one unit */
-    K_TIME,      /* int64_t, ms since 1970      time of day */
-    K_DURATION,  /* int64_t, ms                 "30.9s" */
-    K_WAIT,      /* int64_t, ms (an age)        "4m 10s" */
-    K_BOOL,      /* int: 1, 0, -1 = unknown     "yes", "no" */
-    K_CUSTOM,    /* whatever `special` draws */
+    K_SAME,     /* of `plain`: the column's own kind */
+    K_TEXT,     /* const char *                left, cut with an ellipsis */
+    K_NAME,     /* const char *                as K_TEXT; "" is null in JSON */
+    K_NOTE,     /* const char *                as K_TEXT, quieter */
+    K_LIST,     /* const char *                as K_TEXT, split by commas: an array in JSON */
+    K_JSON,     /* const char *                as K_NAME; a JSON value, as it is in JSON */
+    K_STATE,    /* const char * (glossary)     glyph and word, coloured: "× failed" */
+    K_UUID,     /* const char *                the last 8 digits */
+    K_INT,      /* int (F_INT)                 plain number */
+    K_BIG,      /* int64_t                     plain number (lease, pid) */
+    K_COUNT,    /* int64_t                     "18,234", narrowed when needed */
+    K_RATE,     /* double                      per second */
+    K_PERCENT,  /* double, 0 to 1              "58%" */
+    K_BYTES,    /* int64_t */
+    K_AGE,      /* int64_t, ms since 1970      time between it and now */
+    K_TIME,     /* int64_t, ms since 1970      time of day */
+    K_DURATION, /* int64_t, ms                 "30.9s" */
+    K_WAIT,     /* int64_t, ms (an age)        "4m 10s" */
+    K_BOOL,     /* int: 1, 0, -1 = unknown     "yes", "no" */
+    K_CUSTOM,   /* whatever `special` draws */
     KINDS
 };
 

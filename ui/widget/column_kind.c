@@ -207,14 +207,6 @@ write_age(const struct column *c, const void *row, const struct cell_ctx *x, int
 }
 
 static void
-write_age_short(const struct column *c, const void *row, const struct cell_ctx *x, int w,
-                struct buf *out)
-{
-    (void)w;
-    buf_str(out, fmt_age_short(age_of(c, row, x)).s);
-}
-
-static void
 write_time(const struct column *c, const void *row, const struct cell_ctx *x, int w,
            struct buf *out)
 {
@@ -295,26 +287,25 @@ struct kind_ops {
 };
 
 static const struct kind_ops kinds[KINDS] = {
-    [K_TEXT] = {V_TEXT,   write_text,      role_plain, false, false},
-    [K_NAME] = {V_TEXT,   write_text,      role_plain, false, false},
-    [K_LIST] = {V_TEXT,   write_text,      role_plain, false, false},
-    [K_JSON] = {V_TEXT,   write_text,      role_plain, false, false},
-    [K_NOTE] = {V_TEXT,   write_text,      role_dim,   false, false},
-    [K_STATE] = {V_TEXT,   write_state,     role_state, false, false},
-    [K_UUID] = {V_TEXT,   write_uuid,      role_plain, false, false},
-    [K_INT] = {V_INT,    write_int,       role_plain, true,  false},
-    [K_BIG] = {V_BIG,    write_big,       role_plain, true,  false},
-    [K_COUNT] = {V_BIG,    write_count,     role_plain, true,  true },
-    [K_RATE] = {V_DOUBLE, write_rate,      role_plain, true,  true },
-    [K_PERCENT] = {V_DOUBLE, write_percent,   role_plain, true,  true },
-    [K_BYTES] = {V_BIG,    write_bytes,     role_plain, true,  true },
-    [K_AGE] = {V_AGE,    write_age,       role_plain, true,  true },
-    [K_AGE_SHORT] = {V_AGE,    write_age_short, role_plain, true,  true },
-    [K_TIME] = {V_BIG,    write_time,      role_plain, true,  true },
-    [K_DURATION] = {V_BIG,    write_duration,  role_plain, true,  true },
-    [K_WAIT] = {V_BIG,    write_wait,      role_plain, true,  true },
-    [K_BOOL] = {V_BOOL,   write_bool,      role_plain, false, true },
-    [K_CUSTOM] = {V_NONE,   NULL,            role_plain, false, false},
+    [K_TEXT] = {V_TEXT,   write_text,     role_plain, false, false},
+    [K_NAME] = {V_TEXT,   write_text,     role_plain, false, false},
+    [K_LIST] = {V_TEXT,   write_text,     role_plain, false, false},
+    [K_JSON] = {V_TEXT,   write_text,     role_plain, false, false},
+    [K_NOTE] = {V_TEXT,   write_text,     role_dim,   false, false},
+    [K_STATE] = {V_TEXT,   write_state,    role_state, false, false},
+    [K_UUID] = {V_TEXT,   write_uuid,     role_plain, false, false},
+    [K_INT] = {V_INT,    write_int,      role_plain, true,  false},
+    [K_BIG] = {V_BIG,    write_big,      role_plain, true,  false},
+    [K_COUNT] = {V_BIG,    write_count,    role_plain, true,  true },
+    [K_RATE] = {V_DOUBLE, write_rate,     role_plain, true,  true },
+    [K_PERCENT] = {V_DOUBLE, write_percent,  role_plain, true,  true },
+    [K_BYTES] = {V_BIG,    write_bytes,    role_plain, true,  true },
+    [K_AGE] = {V_AGE,    write_age,      role_plain, true,  true },
+    [K_TIME] = {V_BIG,    write_time,     role_plain, true,  true },
+    [K_DURATION] = {V_BIG,    write_duration, role_plain, true,  true },
+    [K_WAIT] = {V_BIG,    write_wait,     role_plain, true,  true },
+    [K_BOOL] = {V_BOOL,   write_bool,     role_plain, false, true },
+    [K_CUSTOM] = {V_NONE,   NULL,           role_plain, false, false},
 };
 
 static enum column_kind
