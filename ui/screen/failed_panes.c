@@ -377,9 +377,7 @@ static void
 draw_who(struct failed_panes *p, const struct app *a, const struct group_line *l, struct rect r,
          const struct list_look *usual)
 {
-    struct rect in = rect_inset(grid_box(a->grid, r, p->focus ? ROLE_STRONG : ROLE_BORDER,
-                                         p->focus ? "› who and what" : "who and what"),
-                                1, 0);
+    struct rect in = grid_panel(a->grid, r, p->focus ? "› who and what" : "who and what", p->focus);
     struct list_look look = *usual;
     struct group_detail d;
 
@@ -431,8 +429,8 @@ draw_sample(const struct failed_panes *p, const struct app *a, const struct grou
     struct group_detail d;
     bool known = failed_detail(a, l, &d) && d.nsamples > 0;
     int i = known && p->sample < d.nsamples ? p->sample : 0;
-    struct rect in = rect_inset(
-        grid_box(a->grid, r, ROLE_BORDER, known ? sample_title(a, l, &d, i) : "the newest"), 1, 0);
+    struct rect in =
+        grid_panel(a->grid, r, known ? sample_title(a, l, &d, i) : "the newest", false);
 
     if (!known) {
         put_text(a->grid, &in, ROLE_TEXT, l->g.sample);
@@ -447,7 +445,7 @@ draw_sample(const struct failed_panes *p, const struct app *a, const struct grou
 static void
 draw_requeue(const struct app *a, const struct group_line *l, struct rect r)
 {
-    struct rect in = rect_inset(grid_box(a->grid, r, ROLE_BORDER, "r requeue: what it does"), 1, 0);
+    struct rect in = grid_panel(a->grid, r, "r requeue: what it does", false);
     struct group_detail d;
     struct buf cause = {0};
 
@@ -542,7 +540,7 @@ draw_box(struct failed_panes *p, const struct app *a, const struct failed_table 
     const char *title = known ? sample_title(a, l, &d, i)
                               : arena_printf(a->frame, "the newest of %s: job %s",
                                              fmt_count(l->g.n).s, fmt_id_tail(l->g.sample_id).s);
-    struct rect in = rect_inset(grid_box(a->grid, r, ROLE_BORDER, title), 1, 0);
+    struct rect in = grid_panel(a->grid, r, title, false);
     struct rect requeue = rect_cut_bottom(&in, in.h > 3 ? 2 : 1);
 
     draw_requeue_lines(a, t, l, requeue);

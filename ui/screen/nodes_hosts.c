@@ -161,8 +161,7 @@ nodes_hosts_draw(struct app *a, struct rect r, const struct node_row *rows, int 
 {
     int nhosts;
     struct host *hosts = hosts_of(a, rows, n, &nhosts);
-    struct rect in =
-        rect_inset(grid_box(a->grid, r, ROLE_BORDER, "hosts and their versions"), 1, 0);
+    struct rect in = grid_panel(a->grid, r, "hosts and their versions", false);
 
     for (int i = 0; i < nhosts && i < in.h; i++) {
         if (i == in.h - 1 && i + 1 < nhosts)

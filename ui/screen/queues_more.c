@@ -26,7 +26,7 @@ queues_more_ask(struct app *a, bool wanted)
 static struct rect
 open_box(struct app *a, struct rect r, const char *title)
 {
-    return rect_inset(grid_box(a->grid, r, ROLE_BORDER, title), 1, 0);
+    return grid_panel(a->grid, r, title, false);
 }
 
 /* A cell of one row; the rest of the row stays. */
@@ -50,8 +50,8 @@ draw_error(struct app *a, struct rect row, const struct group_row *e)
         grid_str(a->grid, row, lead.role, lead.glyph);
     rect_cut_left(&row, 2);
     grid_right(a->grid, cell(&row, 6), ROLE_TEXT, fmt_count_fit(e->n, 6).s);
-    grid_right(a->grid, cell(&row, 4), ROLE_DIM,
-               e->last_ms == FIELD_NULL ? "" : fmt_age_short(a->now_ms - e->last_ms).s);
+    grid_right(a->grid, cell(&row, 7), ROLE_DIM,
+               e->last_ms == FIELD_NULL ? "" : fmt_age(a->now_ms - e->last_ms).s);
     grid_str(a->grid, cell(&row, NAME_W), ROLE_TEXT, e->queue);
     grid_str(a->grid, row, ROLE_DIM, e->error_key);
 }

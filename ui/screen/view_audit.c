@@ -96,7 +96,7 @@ static void
 draw_detail(const struct app *a, struct grid *g, struct rect r, const struct audit_row *act)
 {
     const char *title = arena_printf(a->frame, "%s %s", act->verb, act->target);
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    struct rect in = grid_panel(g, r, title, false);
 
     draw_fact(g, &in, "at", fmt_when(act->at_ms, a->now_ms, a->options.utc).s);
     draw_fact(g, &in, "by",
@@ -114,6 +114,7 @@ audit_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_AUDIT),
+                             .old_ms = store_age_ms(a->store, TOPIC_AUDIT),
                              .empty = "no action yet"};
 
     if (t->unavailable)

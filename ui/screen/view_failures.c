@@ -120,6 +120,7 @@ failures_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_GROUPS),
+                             .old_ms = store_age_ms(a->store, TOPIC_GROUPS),
                              .empty = app_none(a, "no failed job")};
     const struct topic_info *t = store_topic(a->store, TOPIC_GROUPS);
 

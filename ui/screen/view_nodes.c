@@ -19,6 +19,8 @@
 #include "ui/screen/views.h"
 
 enum { OTHER_FROM = 13 };
+/* "slots 48 of 80 at work, 16 lost", "slots 48/80, 16 lost", or nothing: no figure is cut short */
+enum { SLOTS_WIDE_W = 36, SLOTS_LEAST_W = 14, LOST_LEAST_W = 9, LEASES_LEAST_W = 22 };
 
 struct nodes {
     struct table_view table;
@@ -261,14 +263,15 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
     bool foreign = app_is_foreign(v->table.view.app);
 
     say_states(&p, &s, foreign);
-    if (s.slots > 0) {
+    if (s.slots > 0 && p.r.w >= SLOTS_LEAST_W) {
+        bool wide = p.r.w >= SLOTS_WIDE_W;
         pen_put(&p, ROLE_DIM, "  slots ");
         pen_put(&p, ROLE_STRONG, fmt_count(s.at_work).s);
-        pen_printf(&p, ROLE_DIM, " of %s at work", fmt_count(s.slots).s);
+        pen_printf(&p, ROLE_DIM, wide ? " of %s at work" : "/%s", fmt_count(s.slots).s);
     }
-    if (s.lost > 0 && !foreign && p.r.w > 10)
+    if (s.lost > 0 && !foreign && p.r.w >= LOST_LEAST_W)
         pen_printf(&p, ROLE_BAD, ", %s lost", fmt_count(s.lost).s);
-    if (s.leases != FIELD_NULL && p.r.w > 20) {
+    if (s.leases != FIELD_NULL && p.r.w >= LEASES_LEAST_W) {
         pen_put(&p, ROLE_DIM, "  leases ");
         pen_put(&p, ROLE_STRONG, fmt_count(s.leases).s);
         if (s.over > 0)
@@ -299,7 +302,7 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
         snprintf(title, sizeof title, "%s%.120s", on, n->node);
     else
         snprintf(title, sizeof title, "%s%.120s leases (%s)", on, n->node, fmt_count(n->leases).s);
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    struct rect in = grid_panel(g, r, title, false);
     node_evidence(g, rect_cut_top(&in, 1), n, a);
     if (strcmp(n->node, v->asked) != 0) /* the store still has another node's leases */
         return;

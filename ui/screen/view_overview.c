@@ -353,8 +353,7 @@ overview_draw(struct view *view, struct grid *g, struct rect r)
         int h = list_count(v->sources) + 3;
         struct rect box = rect_cut_bottom(&r, h < r.h / 2 ? h : r.h / 2);
         struct list_look quiet = {.now_ms = a->now_ms, .utc = a->options.utc, .unfocused = true};
-        list_draw(v->sources, g, rect_inset(grid_box(g, box, ROLE_BORDER, "sources"), 1, 0),
-                  &quiet);
+        list_draw(v->sources, g, grid_panel(g, box, "sources", false), &quiet);
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->table.list, g, r, &look);

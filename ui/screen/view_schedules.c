@@ -231,8 +231,7 @@ draw_next_box(struct schedules *v, struct grid *g, struct rect r)
     struct app *a = v->table.view.app;
     const struct schedule_row *s = list_selected(v->table.list);
     bool paused = !strcmp(s->state, "paused");
-    struct rect in = rect_inset(
-        grid_box(g, r, ROLE_BORDER, paused ? "next, once resumed" : "next ten times"), 1, 0);
+    struct rect in = grid_panel(g, r, paused ? "next, once resumed" : "next ten times", false);
     char text[64];
     int n;
     const struct run_row *next = store_next_runs(a->store, &n);
@@ -246,7 +245,7 @@ draw_next_box(struct schedules *v, struct grid *g, struct rect r)
         schedule_due(next[i].due, a->now_ms, text, sizeof text);
         rect_cut_left(&row, grid_str(g, row, paused ? ROLE_DIM : ROLE_TEXT, text) + 1);
         if (!paused)
-            grid_right(g, row, ROLE_DIM, fmt_age_short(next[i].due_ms - a->now_ms).s);
+            grid_right(g, row, ROLE_DIM, fmt_age(next[i].due_ms - a->now_ms).s);
     }
     if (n == 0)
         grid_str(g, in, ROLE_DIM, "none");
@@ -274,7 +273,7 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     snprintf(title, sizeof title, "%s%.100s: last runs, %.60s%s%s%s", v->table.on_other ? "› " : "",
              s->name, s->tz, age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
              age > OLD_RUNS_MS ? " ago" : "");
-    struct rect in = rect_inset(grid_box(g, r, ROLE_BORDER, title), 1, 0);
+    struct rect in = grid_panel(g, r, title, false);
     struct pen p = pen_start(g, rect_cut_bottom(&in, in.h > 4 ? 1 : 0));
     pen_put(&p, ROLE_DIM, policy(s));
     pen_put(&p, ROLE_DIM, s->unique == 1 ? "; one at a time" : "");
@@ -298,6 +297,7 @@ schedules_draw(struct view *view, struct grid *g, struct rect r)
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .stale = store_is_stale(a->store, TOPIC_SCHEDULES),
+                             .old_ms = store_age_ms(a->store, TOPIC_SCHEDULES),
                              .unfocused = v->table.on_other,
                              .empty = "no schedule: N adds one"};
 

@@ -127,7 +127,7 @@ struct list_look {
     const char *empty; /* shown if there is no row; NULL = "nothing here" */
     bool counts;       /* adds a line with the number of rows, if there is room; */
     const char *order; /* with the first order; NULL = the title shows it */
-    int64_t old_ms;    /* with the age of the data, if it is stale */
+    int64_t old_ms;    /* the age of the data: below the rows if it is stale */
 };
 /* A click on the list as drawn last. On a title it sorts by that column, a second time in the other
  * direction (not without `sorts`). On a row it selects the row. */

@@ -154,26 +154,48 @@ list_selected_line(const struct list *l)
     return l->count > 0 && row >= 0 && row < l->rows_at.h ? l->rows_at.y + row : -1;
 }
 
-/* The line below the rows: "rows 1 to 20 of 300", "3 of 10 match", "10 of 10 · trouble first". */
+/* "rows 1 to 20 of 300", "3 of 10 match", "10 of 10 · trouble first". */
 static void
-draw_counts(const struct frame *f, struct rect r, int shown)
+say_counts(const struct list *l, const struct list_look *look, int shown, struct pen *p)
 {
-    const struct list *l = f->l;
     bool first = l->def->sort && l->sort >= 0 &&
                  !strcmp(l->def->columns[l->sort].name, l->def->sort) && l->desc == l->def->desc;
 
+    if (shown < l->count)
+        pen_printf(p, ROLE_DIM, "rows %d to %d of %d", l->top + 1, l->top + shown, l->count);
+    else
+        pen_printf(p, ROLE_DIM, "%d of %d", l->count, l->n);
+    if (l->count < l->n)
+        pen_printf(p, ROLE_DIM, shown < l->count ? ", %d in all" : " match the filter", l->n);
+    if (first && look->order)
+        pen_printf(p, ROLE_DIM, " · %s", look->order);
+}
+
+static bool
+is_old(const struct list_look *look)
+{
+    return look->stale && look->old_ms > 0;
+}
+
+/* Cuts the row below the rows for their number, and for the age of data that is stale. */
+static struct rect
+cut_foot(const struct list *l, const struct list_look *look, struct rect *r)
+{
+    bool counts = look->counts && (l->count < r->h || (l->count > r->h && r->h >= COUNTED_H));
+
+    return rect_cut_bottom(r, l->count > 0 && (counts || (is_old(look) && r->h > 1)) ? 1 : 0);
+}
+
+static void
+draw_foot(const struct frame *f, struct rect r, int shown)
+{
     rect_cut_left(&r, LEAD_W);
     struct pen p = pen_start(f->g, r);
-    if (shown < l->count)
-        pen_printf(&p, ROLE_DIM, "rows %d to %d of %d", l->top + 1, l->top + shown, l->count);
-    else
-        pen_printf(&p, ROLE_DIM, "%d of %d", l->count, l->n);
-    if (l->count < l->n)
-        pen_printf(&p, ROLE_DIM, shown < l->count ? ", %d in all" : " match the filter", l->n);
-    if (first && f->look->order)
-        pen_printf(&p, ROLE_DIM, " · %s", f->look->order);
-    if (f->look->stale && f->look->old_ms > 0)
-        pen_printf(&p, ROLE_WARN, " · %s old", fmt_age(f->look->old_ms).s);
+    if (f->look->counts)
+        say_counts(f->l, f->look, shown, &p);
+    if (is_old(f->look))
+        pen_printf(&p, ROLE_WARN, "%s%s old", f->look->counts ? " · " : "data ",
+                   fmt_age(f->look->old_ms).s);
 }
 
 void
@@ -193,17 +215,15 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
     l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
     if (r.h > 1)
         draw_titles(&f, rect_cut_top(&r, 1));
-    struct rect counts = {0};
-    if (look->counts && l->count > 0 && (l->count < r.h || (l->count > r.h && r.h >= COUNTED_H)))
-        counts = rect_cut_bottom(&r, 1);
+    struct rect foot = cut_foot(l, look, &r);
     l->rows_at = r;
     l->page_h = r.h;
     list_scroll(l, r.h);
     for (int i = 0; i < r.h && l->top + i < l->count; i++)
         draw_row(&f, rect_row(r, i), l->top + i);
-    counts.y -= l->count < r.h ? r.h - l->count : 0; /* below the last row drawn */
-    if (counts.h > 0)
-        draw_counts(&f, counts, l->count < r.h ? l->count : r.h);
+    foot.y -= l->count < r.h ? r.h - l->count : 0; /* below the last row drawn */
+    if (foot.h > 0)
+        draw_foot(&f, foot, l->count < r.h ? l->count : r.h);
     if (l->count == 0) {
         rect_cut_left(&r, LEAD_W);
         grid_str(g, r, ROLE_DIM, look->empty ? look->empty : "nothing here");
