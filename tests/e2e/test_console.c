@@ -299,6 +299,42 @@ follows_a_queue(void **state)
     con_quit(&vt);
 }
 
+/* Events of the followed queue come by themselves, the newest below, until the cursor is moved up;
+ * G goes on. */
+static void
+shows_what_happens_to_a_queue(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("a.first", 1);
+    con_ready("mail", 2);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "/ text:mail enter i");
+    vt_want(&vt, "followed from here on; 2 wait, 0 run, 0 failed");
+    con_ready("mail", 3);
+    vt_want(&vt, "3 pushed; 5 wait, 0 run, 0 failed");
+    con_ready("a.first", 7);
+    con_ready("mail", 1);
+    vt_want(&vt, "1 pushed; 6 wait, 0 run, 0 failed");
+    assert_false(vt_find(&vt, "7 pushed", &(int){0}, &(int){0}));
+    vt_keys(&vt, "g");
+    vt_want(&vt, "stands still: G goes to the newest");
+    con_ready("mail", 4);
+    vt_want(&vt, "4 pushed; 10 wait");
+    vt_want(&vt, "stands still");
+    vt_keys(&vt, "G");
+    vt_want_row(&vt, 22, "4 pushed; 10 wait");
+    con_ready("mail", 5);
+    vt_want_row(&vt, 22, "5 pushed; 15 wait");
+    vt_keys(&vt, "esc");
+    vt_want_row(&vt, 1, "[1 Queues");
+    vt_want_row(&vt, 0, "F mail"); /* Esc went back; the queue is still followed */
+    vt_keys(&vt, "F");
+    vt_want(&vt, "mail is no longer followed");
+    con_quit(&vt);
+}
+
 /* A job and a group of errors: through what becomes of them. */
 static void
 follows_a_job_and_an_error(void **state)
@@ -346,6 +382,7 @@ main(void)
         cmocka_unit_test_setup(help_is_searchable, con_empty),
         cmocka_unit_test_setup(reads_only, con_empty),
         cmocka_unit_test_setup(follows_a_queue, con_empty),
+        cmocka_unit_test_setup(shows_what_happens_to_a_queue, con_empty),
         cmocka_unit_test_setup(follows_a_job_and_an_error, con_empty),
     };
 

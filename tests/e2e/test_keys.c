@@ -125,6 +125,10 @@ everywhere_too(void **state)
     vt_want(&vt, "is followed on all screens");
     press(&vt, "follow");
     vt_want(&vt, "is no longer followed");
+    press(&vt, "events");
+    vt_want(&vt, "followed from here on");
+    vt_keys(&vt, "esc F");
+    vt_want(&vt, "is no longer followed");
     press(&vt, "sql");
     vt_want(&vt, "SQL of this screen");
     vt_keys(&vt, "j k esc");

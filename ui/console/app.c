@@ -208,6 +208,7 @@ app_sync(struct app *a)
         for (int i = 0; i < a->views.depth; i++) /* also hidden views: their rows may be freed */
             if (a->views.stack[i]->ops->update)
                 a->views.stack[i]->ops->update(a->views.stack[i]);
+        follow_log_note(a);
         follow_hold(a);
         alerts_seek(a);
         follow_key(a);

@@ -20,7 +20,8 @@ follow_done(struct follow *f)
     free(f->queue);
     free(f->error);
     free(f->name);
-    *f = (struct follow){0};
+    follow_log_done(&f->log);
+    *f = (struct follow){.log = f->log};
 }
 
 void
@@ -30,6 +31,12 @@ follow_end(struct app *a)
         return;
     app_say(a, SAY_INFO, "%s is no longer followed", a->follow.name);
     follow_done(&a->follow);
+}
+
+static bool
+is_events(const struct app *a)
+{
+    return !strcmp(app_view(a)->ops->name, "events");
 }
 
 /* --- the row ---------------------------------------------------------------------------------- */
@@ -86,6 +93,8 @@ follow_is_seen(const struct app *a)
 {
     struct view *v = app_view(a);
 
+    if (is_events(a))
+        return true;
     if (v->ops->page && v->ops->subject && v->ops->scope == IN_QUEUES)
         return a->follow.what == FOLLOW_QUEUE && !strcmp(v->ops->subject(v), a->follow.id);
     if (v->ops->scope == IN_JOB)
@@ -226,16 +235,11 @@ no_follow(const struct app *a, int arg)
 }
 
 static void
-on_follow(struct app *a, int arg)
+begin(struct app *a)
 {
     struct follow *f = &a->follow;
     struct target t = target_of(a);
 
-    (void)arg;
-    if (f->what != FOLLOW_NOTHING) {
-        follow_end(a);
-        return;
-    }
     f->what = t.kind == TARGET_QUEUE  ? FOLLOW_QUEUE
               : t.kind == TARGET_JOBS ? FOLLOW_JOB
                                       : FOLLOW_GROUP;
@@ -249,13 +253,49 @@ on_follow(struct app *a, int arg)
     }
     follow_ask(a);
     follow_hold(a);
-    app_say(a, SAY_INFO, "%s is followed on all screens; F or Esc ends it", f->name);
+    follow_log_note(a);
+}
+
+static void
+on_follow(struct app *a, int arg)
+{
+    (void)arg;
+    if (a->follow.what != FOLLOW_NOTHING) {
+        follow_end(a);
+        return;
+    }
+    begin(a);
+    app_say(a, SAY_INFO, "%s is followed on all screens; i shows what happens, F or Esc ends it",
+            a->follow.name);
+}
+
+bool
+follow_ends_by_esc(const struct app *a)
+{
+    return a->follow.what != FOLLOW_NOTHING && !is_events(a);
+}
+
+static const char *
+no_events(const struct app *a, int arg)
+{
+    return is_events(a) ? "these are the events" : no_follow(a, arg);
+}
+
+static void
+on_events(struct app *a, int arg)
+{
+    (void)arg;
+    if (a->follow.what == FOLLOW_NOTHING)
+        begin(a);
+    app_push(a, "events", NULL);
 }
 
 /* clang-format off */
 const struct command commands_follow[] = {
     {.name = "follow", .keys = "F", .help = "Follow this queue, job or error: the cursor stays on it, screens say how it is",
      .scope = IN_ALL & ~IN_HELP, .run = on_follow, .why_not = no_follow},
+    {.name = "events", .keys = "i", .help = "What happens to what F follows, as it comes; follows this row if F follows nothing",
+     .scope = IN_ALL & ~IN_HELP, .run = on_events, .why_not = no_events},
     {0},
 };
 /* clang-format on */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "model/base/mem.h"
+#include "ui/console/follow_log.h"
 
 struct app;
 struct view;
@@ -19,6 +20,7 @@ struct follow { /* follow.c */
     char *queue, *error; /* only for a group */
     char *name;          /* its name on the screen */
     struct view *held;   /* the screen whose cursor is on its row; NULL = none */
+    struct follow_log log;
 };
 
 void follow_done(struct follow *f);
@@ -26,6 +28,8 @@ void follow_end(struct app *a);  /* and says so; does nothing if nothing is foll
 void follow_ask(struct app *a);  /* a screen comes to the front: asks for the data */
 void follow_hold(struct app *a); /* after new data: moves the cursor to the row if the row exists */
 void follow_key(struct app *a);  /* after a key: ends the following if another row was selected */
+/* True if Esc ends the following. On the page of events it goes back first. */
+bool follow_ends_by_esc(const struct app *a);
 /* True if the screen shows the followed thing: the cursor is on its row, or the page is about it.
  */
 bool follow_is_seen(const struct app *a);

@@ -83,7 +83,7 @@ on_back(struct app *a, int arg)
     struct view *v = app_view(a);
 
     (void)arg;
-    if (a->follow.what != FOLLOW_NOTHING) {
+    if (follow_ends_by_esc(a)) {
         follow_end(a);
         return;
     }
