@@ -187,6 +187,7 @@ static const struct field node_fields[] = {
     {"backend_pid",    F_INT,  N(backend_pid),    true },
     {"session_state",  F_STR,  N(session_state),  true },
     {"session_ms",     F_I64,  N(session_ms),     true },
+    {"clock_ahead_ms", F_I64,  N(clock_ahead_ms), true },
 };
 RECORD(node, node_fields, node_row);
 

@@ -110,6 +110,7 @@ struct node_row {
     int backend_pid;           /* of its database session; INT_MIN = it did not say */
     const char *session_state; /* as pg_stat_activity says: "idle"; "" = not seen */
     int64_t session_ms;        /* since when it is in that state */
+    int64_t clock_ahead_ms;    /* of its machine, before the server's; < 0 = behind */
 };
 
 struct life_row {    /* whether anybody works; of the whole system */

@@ -26,6 +26,7 @@ static const char *const files[SQL_N] = {
     [SQL_GIVE_BACK] = "give_back",
     [SQL_NODE_START] = "node_start",
     [SQL_NODE_BEAT] = "node_beat",
+    [SQL_NODE_CLOCK] = "node_clock",
     [SQL_NODE_SLEEP] = "node_sleep",
     [SQL_SCHEDULER_SLEEP] = "scheduler_sleep",
     [SQL_NODE_STOP] = "node_stop",
@@ -153,6 +154,8 @@ node_reply(void *ctx, struct db_reply *reply)
     int col = r ? result_col(r, "state") : -1;
 
     call->q->in_doubt = reply->in_doubt;
+    call->q->server_ms =
+        r && result_rows(r) > 0 ? result_int(r, 0, result_col(r, "server_ms"), 0) : 0;
     call->fn(call->ctx, &reply->err, col >= 0 && result_rows(r) > 0 ? result_text(r, 0, col) : "");
     free(call);
 }
@@ -197,6 +200,24 @@ queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *f
     struct db_param params[] = {queue_text(node->name), queue_text(node->session)};
 
     node_ask(q, SQL_NODE_BEAT, params, 2, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_node_clock(struct queue *q, const struct queue_node *node, int64_t ahead_ms,
+                 queue_node_fn *fn, void *ctx)
+{
+    char ahead[24];
+    struct db_param params[] = {queue_text(node->name), queue_text(node->session),
+                                queue_text(ahead)};
+
+    snprintf(ahead, sizeof ahead, "%" PRId64, ahead_ms);
+    node_ask(q, SQL_NODE_CLOCK, params, 3, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+int64_t
+queue_server_ms(const struct queue *q)
+{
+    return q->server_ms;
 }
 
 void

@@ -178,6 +178,12 @@ typedef void queue_node_fn(void *ctx, const struct err *e, const char *text);
 /* Registers the process. SQLSTATE QT002: a live process has the name; QT003: protocol. */
 void queue_node_start(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 void queue_node_beat(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
+/* In the callback of the two above: the server's clock when it answered, since 1970; 0 = unknown.
+ */
+int64_t queue_server_ms(const struct queue *q);
+/* By how many ms this machine's clock is ahead of the server's; below 0 = behind. text: "". */
+void queue_node_clock(struct queue *q, const struct queue_node *node, int64_t ahead_ms,
+                      queue_node_fn *fn, void *ctx);
 void queue_node_stop(struct queue *q, const struct queue_node *node, queue_node_fn *fn, void *ctx);
 
 struct queue_sleeper {          /* a worker that has nothing to do, or a scheduler */

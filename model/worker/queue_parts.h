@@ -14,6 +14,7 @@ enum queue_sql { /* `files` in queue.c names the file of each */
                  SQL_GIVE_BACK,
                  SQL_NODE_START,
                  SQL_NODE_BEAT,
+                 SQL_NODE_CLOCK,
                  SQL_NODE_SLEEP,
                  SQL_SCHEDULER_SLEEP,
                  SQL_NODE_STOP,
@@ -35,6 +36,7 @@ struct queue {
     char *sql[SQL_N]; /* with the schema's name in it */
     int wait_ms;
     bool in_doubt;
+    int64_t server_ms;
     struct queue_push doubtful; /* the first job of the push in doubt: id and queue */
     char *doubtful_queue;       /* owns doubtful.queue */
 };

@@ -16,10 +16,11 @@ enum {
     BEAT_MS = 5000,
     BEAT_RETRY_MS = 1000,
     AUTH_MS = 5000,
-    SLOTS_MAX = 1000, /* the most that node_start accepts: the scheduler keeps jobs ready for
-                         each slot */
-    TIDY_MS = 10000   /* tidies again after this time: at first the lost claim may
-                         have been running */
+    CLOCK_CHANGE_MS = 500, /* a smaller change of the clock is not sent */
+    SLOTS_MAX = 1000,      /* the most that node_start accepts: the scheduler keeps jobs ready for
+                              each slot */
+    TIDY_MS = 10000        /* tidies again after this time: at first the lost claim may
+                              have been running */
 };
 
 char *
@@ -59,20 +60,65 @@ is_hopeless(const struct err *e)
     return e->kind == ERR_AUTH || e->kind == ERR_DENIED;
 }
 
-/* Warns if the clocks of the server and of this machine differ. The queue uses the server's clock
- * only, but a job may use the clock of this machine. */
-static void
-compare_clocks(const struct worker *w, const char *server_ms)
+static struct queue_node
+node_of(const struct worker *w)
 {
-    char *end;
-    int64_t there = strtoll(server_ms, &end, 10);
+    return (struct queue_node){.name = w->node,
+                               .session = w->session,
+                               .host = w->host,
+                               .version = QUEUETOP_VERSION,
+                               .pid = (int)getpid(),
+                               .slots = w->o.jobs + w->o.ahead < SLOTS_MAX ? w->o.jobs + w->o.ahead
+                                                                           : SLOTS_MAX,
+                               .queues = w->o.queues,
+                               .nqueues = w->o.nqueues};
+}
 
-    if (end == server_ms || *end)
+static void
+on_clock(void *ctx, const struct err *e, const char *text)
+{
+    struct worker *w = ctx;
+
+    (void)text;
+    w->is_telling_clock = false;
+    w->is_clock_told = e->kind == ERR_NONE;
+    w->is_clock_unheard = !strcmp(e->sqlstate, "42883");
+    if (e->kind != ERR_NONE && e->kind != ERR_CONN && !w->is_clock_unheard)
+        log_line(LOG_WARN, "node_clock: %s", e->text);
+}
+
+/* Tells the server how far this machine's clock is from the server's, if that has changed. */
+static void
+tell_clock(struct worker *w, int64_t ahead)
+{
+    struct queue_node node = node_of(w);
+    int64_t change = ahead - w->clock_told_ms;
+
+    if (w->is_telling_clock || w->is_clock_unheard || !w->is_registered ||
+        (w->is_clock_told && change < CLOCK_CHANGE_MS && change > -CLOCK_CHANGE_MS))
         return;
-    int64_t ahead = clock_ahead_ms(there, w->start_sent_ms, clock_wall_ms());
-    if (ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS)
+    w->is_telling_clock = true;
+    w->clock_told_ms = ahead;
+    queue_wait(w->queue, 0);
+    queue_node_clock(w->queue, &node, ahead, on_clock, w);
+}
+
+/* Compares the clock of this machine with the server's, whose time came with an answer. The queue
+ * goes by the server's clock only, but a job may use the clock of this machine. */
+static void
+compare_clocks(struct worker *w)
+{
+    int64_t there = queue_server_ms(w->queue);
+    int64_t ahead = there ? clock_ahead_ms(there, w->node_sent_ms, clock_wall_ms()) : 0;
+    bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
+
+    if (!there)
+        return;
+    if (is_wrong && !w->is_clock_wrong)
         log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's", w->node,
                  (double)(ahead < 0 ? -ahead : ahead) / 1000, ahead < 0 ? "behind" : "ahead");
+    w->is_clock_wrong = is_wrong;
+    tell_clock(w, -ahead);
 }
 
 static void
@@ -80,13 +126,15 @@ on_start(void *ctx, const struct err *e, const char *text)
 {
     struct worker *w = ctx;
 
+    (void)text;
     w->is_calling_node = false;
     w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
     if (e->kind == ERR_NONE) {
         if (!w->is_registered)
             log_line(LOG_INFO, "node %s is up", w->node);
         w->is_registered = true;
-        compare_clocks(w, text);
+        w->is_clock_told = w->is_clock_unheard = false;
+        compare_clocks(w);
     } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
         w->fatal = *e;
         w->is_registered = false;
@@ -112,21 +160,9 @@ on_beat(void *ctx, const struct err *e, const char *text)
                  is_paused ? "drained by an operator: no new jobs" : "up again");
         w->is_paused = is_paused;
     }
+    if (e->kind == ERR_NONE)
+        compare_clocks(w);
     worker_pump(w);
-}
-
-static struct queue_node
-node_of(const struct worker *w)
-{
-    return (struct queue_node){.name = w->node,
-                               .session = w->session,
-                               .host = w->host,
-                               .version = QUEUETOP_VERSION,
-                               .pid = (int)getpid(),
-                               .slots = w->o.jobs + w->o.ahead < SLOTS_MAX ? w->o.jobs + w->o.ahead
-                                                                           : SLOTS_MAX,
-                               .queues = w->o.queues,
-                               .nqueues = w->o.nqueues};
 }
 
 void
@@ -138,11 +174,11 @@ node_keep(struct worker *w, int64_t now)
         return;
     w->is_calling_node = true;
     queue_wait(w->queue, w->is_registered ? 0 : -1);
+    w->node_sent_ms = clock_wall_ms();
     if (w->is_registered) {
         queue_node_beat(w->queue, &node, on_beat, w);
         return;
     }
-    w->start_sent_ms = clock_wall_ms();
     queue_node_start(w->queue, &node, on_start, w);
 }
 

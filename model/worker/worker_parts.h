@@ -117,7 +117,12 @@ struct worker {
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
     int64_t tidy_at_ms, retry_auth_ms;
-    int64_t start_sent_ms; /* node_start, by the wall clock */
+    int64_t node_sent_ms;  /* node_start or node_beat, by the wall clock */
+    int64_t clock_told_ms; /* what the server has noted of our clock, if is_clock_told */
+    bool is_clock_told;
+    bool is_telling_clock; /* node_clock is out */
+    bool is_clock_unheard; /* the queue is older and has no node_clock */
+    bool is_clock_wrong;   /* and the log says so */
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;
     int sleep_slot;      /* where we wait on the server for jobs, -1 = nowhere */

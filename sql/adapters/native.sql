@@ -555,7 +555,7 @@ order by number desc, ended desc limit 200
 
 -- name: nodes
 -- heartbeats of registered workers; a node that only claims is known by its leases; session_alive is NULL without
--- pg_monitor
+-- pg_monitor; clock_ahead goes by JSON, because a queue of version 2 has no such column
 with held_leases as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
            count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
@@ -575,7 +575,8 @@ select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        case when n.backend_pid is null or pg_is_in_recovery() then null
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
        {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state,
-       {ms(a.state_change)} as session_ms
+       {ms(a.state_change)} as session_ms,
+       (1000 * extract(epoch from (to_jsonb(n) ->> 'clock_ahead')::interval))::bigint as clock_ahead_ms
 from {schema}.node n full join held_leases l on l.lock_key = n.lock_key
 left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
 order by 1

@@ -224,11 +224,14 @@ create table if not exists node (
     started     timestamptz not null default now(),
     heartbeat   timestamptz not null default now(),
     state       text not null default 'up' check (state in ('up', 'draining')),
-    backend_pid int
+    backend_pid int,
+    clock_ahead interval
 ) with (fillfactor = 30);
 comment on table node is 'Worker processes that registered (node_start). A worker may also claim without registration';
 comment on column node.lock_key is 'The name of the node, and the lock_key of its leases';
 comment on column node.session is 'A new uuid for each start of the process, so that two processes cannot share a name';
+comment on column node.clock_ahead is 'How far the clock of its machine is ahead of the server''s; below 0 = behind, '
+    'NULL = the worker has not said (node_clock)';
 comment on column node.slots is 'How many jobs the node works on at a time. No chunk is larger than the largest number '
     'of the living nodes';
 

@@ -1,5 +1,5 @@
--- Worker processes: node_start, node_beat, node_stop. Registration is optional: a claim needs the name of a node, but
--- no row here.
+-- Worker processes: node_start, node_beat, node_clock, node_stop. Registration is optional: a claim needs the name of a
+-- node, but no row here.
 
 create or replace function node_limits(node text, host text, version text, queues text[]) returns void
 language plpgsql immutable set search_path from current as $$
@@ -48,7 +48,8 @@ begin
     on conflict (lock_key) do update set session = node_start.session, host = node_start.host, pid = node_start.pid,
     version = node_start.version, protocol = node_start.protocol, queues = node_start.queues, slots = node_start.slots,
         started = case when n.session = node_start.session then n.started else now() end, heartbeat = now(),
-        state = case when n.session = node_start.session then n.state else 'up' end, backend_pid = pg_backend_pid()
+        state = case when n.session = node_start.session then n.state else 'up' end, backend_pid = pg_backend_pid(),
+        clock_ahead = case when n.session = node_start.session then n.clock_ahead end
     where n.session = node_start.session or n.heartbeat <= now() - setting_interval('node_dead')
        or n.heartbeat > now() + interval '1 s' and (n.backend_pid = pg_backend_pid() or not sleeps(n.backend_pid));
     if not found then
@@ -73,6 +74,17 @@ begin
 end $$;
 comment on function node_beat(text, uuid) is 'The heartbeat of a worker process. Returns up; draining: take no more '
     'jobs; gone: it is not registered, call node_start';
+
+create or replace function node_clock(node text, session uuid, ahead_ms bigint) returns void
+language plpgsql security definer set search_path from current as $$
+begin
+    -- a hundred years at most, so that any number is an interval
+    update node n set clock_ahead = least(greatest(ahead_ms, -3153600000000), 3153600000000) * interval '1 ms'
+    where n.lock_key = node_clock.node and n.session = node_clock.session;
+end $$;
+comment on function node_clock(text, uuid, bigint) is 'Notes by how many ms the clock of the worker''s machine is '
+    'ahead of the server''s (below 0 = behind), as the worker has measured it. The queue itself goes by the server''s '
+    'clock';
 
 create or replace function node_stop(node text, session uuid) returns void
 language plpgsql security definer set search_path from current as $$

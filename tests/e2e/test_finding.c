@@ -372,6 +372,12 @@ evidence(void **state)
     vt_want(&vt, "session pid");
     pg_run(con_db(), "update node set backend_pid = 2147483647");
     vt_want(&vt, "pid 2147483647, is gone");
+    pg_run(con_db(), "select node_clock('node-a', session, 400) from node");
+    vt_want(&vt, "clock right");
+    pg_run(con_db(), "select node_clock('node-a', session, -70000) from node");
+    vt_want(&vt, "its clock is 1m 10s behind");
+    pg_run(con_db(), "select node_clock('node-a', session, 3400) from node");
+    vt_want(&vt, "its clock is 3.4s ahead");
     con_quit(&vt);
 }
 

@@ -453,13 +453,14 @@ a_name_belongs_to_one_process(void **state)
     leave(&p);
 }
 
-/* The worker's clock is in the past: the worker reports this, and uses the clock of the server. */
+/* The worker's clock is in the past: the worker reports this to its log and to the server, where
+ * doctor finds it, and uses the clock of the server. */
 static void
 a_wrong_clock_is_told(void **state)
 {
     struct place p;
     struct proc w;
-    char *err;
+    char *err, *out;
 
     (void)state;
     enter(&p, "clock");
@@ -473,6 +474,21 @@ a_wrong_clock_is_told(void **state)
     unsetenv("QUEUETOP_NOW");
     proc_want(&w, " s ahead of this machine's");
     pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
+    pg_wait(p.conn,
+            "select clock_ahead between '2020-01-01 00:00:00+00' - clock_timestamp() - interval"
+            " '10 s' and interval '-1 year' from queues.node where lock_key = 'n1'",
+            "t", WAIT_MS);
+    int code = proc_run(NULL, &out, NULL, "-d \"%s\" doctor", p.dsn);
+    if (code == 0 || !strstr(out, "WARN     clocks      node n1 on ") ||
+        !strstr(out, " s behind the server's"))
+        fail_msg("%s", out);
+    free(out);
+    proc_ends(&w);
+    proc_queuetop(&w, NULL, "-d \"%s\" work --node n1 -- true", p.dsn);
+    pg_wait(p.conn,
+            "select clock_ahead between interval '-1 s' and interval '1 s' from queues.node"
+            " where lock_key = 'n1'",
+            "t", WAIT_MS);
     proc_ends(&w);
     leave(&p);
 }

@@ -284,6 +284,64 @@ migrations_from_the_base_on_a_busy_queue(void **state)
     assert_non_null(strstr(f->err.text, "version 4"));
 }
 
+/* What `queuetop --schema q install --print` of the base wrote. */
+static void
+install_base(struct fixture *f)
+{
+    char path[300];
+    struct proc p;
+
+    snprintf(path, sizeof path, "%s/tests/sql/base_2.sql", getenv("SRCDIR"));
+    const char *argv[] = {
+        "psql", "-Xq1", "-vON_ERROR_STOP=1", "-o", "/dev/null", "-d", f->dsn, "-f", path, NULL};
+    proc_start(&p, argv, NULL);
+    if (proc_wait(&p) != 0)
+        fail_msg("%s", proc_errors(&p));
+    proc_done(&p);
+}
+
+/* The program's own migrations, while an older worker registers, sends heartbeats, claims and
+ * completes. In the end the schema is the same as a new one, byte for byte. */
+static void
+the_program_upgrades_the_base_on_a_busy_queue(void **state)
+{
+    struct fixture *f = *state, *made = install_open("upgrade_base");
+    const struct install_options own = {
+        .migrate = true, .migrations = sql_migrate, .nmigrations = sql_migrate_n};
+    static const char *const jobs[] = {
+        "select push('a', '1')", "select schedule('s')",
+        "select node_start('n', '00000000-0000-0000-0000-000000000001', 'h', 1, '0.1.0', 1, null,"
+        " 4), node_beat('n', '00000000-0000-0000-0000-000000000001')",
+        "select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
+        " array[x.seq], null::timestamptz[], null::bytea[]) c",
+        "select count(*) from overview(), backlog(null)"};
+    enum { JOBS = sizeof jobs / sizeof *jobs };
+    pid_t child[JOBS];
+
+    install_base(made);
+    pg_run(made->conn, "set search_path to q");
+    assert_string_equal(pg_value(made->conn, "select version from meta"), "2");
+    for (int i = 0; i < JOBS; i++)
+        child[i] = keep_on(made, jobs[i]);
+    goes_on(made);
+    must_install_at_last(made, own, " made from version 2 (");
+    goes_on(made);
+    for (int i = 0; i < JOBS; i++)
+        ended_well(child[i]);
+    assert_int_equal(pg_int(made->conn, "select version from meta"), 2 + sql_migrate_n);
+    assert_string_equal(
+        pg_value(made->conn, "select node_clock('n', '00000000-0000-0000-0000-000000000001', -3500)"
+                             "; select clock_ahead from node"),
+        "-00:00:03.5");
+    must_install(made, own, "nothing to change (");
+    char *upgraded = install_dump(made, "q"), *fresh_one = install_dump(f, "q");
+    assert_string_equal(upgraded, fresh_one);
+    free(upgraded);
+    free(fresh_one);
+    void *second = made;
+    install_teardown(&second);
+}
+
 /* The reader ends while the installer waits for it. */
 static void
 it_is_tried_again(void **state)
@@ -405,6 +463,7 @@ main(void)
         T(who_is_in_the_way_is_named),
         T(another_installer_is_named),
         T(migrations_from_the_base_on_a_busy_queue),
+        T(the_program_upgrades_the_base_on_a_busy_queue),
         T(it_is_tried_again),
         T(a_signal_ends_it_at_the_server),
         T(a_new_schema_is_the_newest),

@@ -324,8 +324,7 @@ examine(struct doctor *d, const struct symptom *s, bool *doubt, struct err *e)
     d->denied = d->denied || (!ok && e->kind == ERR_DENIED);
     if (!ok)
         tell_aside(d, UNKNOWN, s,
-                   strcmp(e->sqlstate, "42883") ? e->text
-                                                : "the installed queue is older: queuetop install");
+                   err_is_outdated(e) ? "the installed queue is older: queuetop install" : e->text);
     if (ok && !(doubt && *doubt))
         note_all(d, s, reply.results[0]);
     for (int i = 0; i < n && !(doubt && *doubt); i++) {

@@ -4,7 +4,10 @@
 #include "ui/screen/node_evidence.h"
 
 #include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "model/base/clock.h"
 #include "ui/facts/verdict.h"
 
 static void
@@ -25,7 +28,26 @@ say_session(struct pen *p, const struct node_row *n, int64_t now_ms)
         pen_printf(p, ROLE_TEXT, " for %s", fmt_age(now_ms - n->session_ms).s);
 }
 
-/* Draws the evidence: the node's heartbeat, its leases, its session in the database. */
+/* How far the clock of its machine is from the server's, if that is known. A part is never cut. */
+static void
+say_clock(struct pen *p, const struct node_row *n)
+{
+    int64_t ahead = n->clock_ahead_ms;
+    struct fmt far = fmt_duration(ahead < 0 ? -ahead : ahead);
+    char text[80];
+
+    if (ahead == FIELD_NULL)
+        return;
+    bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
+    if (is_wrong)
+        snprintf(text, sizeof text, " · its clock is %s %s", far.s, ahead < 0 ? "behind" : "ahead");
+    else
+        snprintf(text, sizeof text, " · clock right");
+    if (p->r.w >= (int)strlen(text))
+        pen_put(p, is_wrong ? ROLE_WARN : ROLE_DIM, text);
+}
+
+/* Draws the evidence: the node's heartbeat, its leases, its clock, its session in the database. */
 void
 node_evidence(struct grid *g, struct rect r, const struct node_row *n, const struct app *a)
 {
@@ -47,6 +69,7 @@ node_evidence(struct grid *g, struct rect r, const struct node_row *n, const str
             pen_printf(&p, ROLE_TEXT, " · last lease ends %s",
                        fmt_time(n->lease_until_ms, a->options.utc).s);
     }
+    say_clock(&p, n);
     if (p.r.w >= (n->backend_pid == INT_MIN ? 18 : 30) &&
         (n->backend_pid != INT_MIN || !app_is_foreign(a))) /* a part is never cut short */
         say_session(&p, n, now_ms);
