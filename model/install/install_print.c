@@ -34,7 +34,11 @@ static const char guard[] =
     "        raise 'the queue needs PostgreSQL 13 or newer';\n"
     "    end if;\n"
     "    perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('queuetop install'),\n"
-    "                                             pg_catalog.hashtext(name));\n";
+    "                                             pg_catalog.hashtext(name));\n"
+    "    perform pg_catalog.set_config('queuetop.before', coalesce((\n"
+    "        select pg_catalog.string_agg(pg_catalog.concat(p.oid, ':', p.xmin), ' ')\n"
+    "        from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace\n"
+    "        where n.nspname = name), ''), true); -- the functions before, see 88_functions.sql\n";
 static const char fresh[] =
     "    if exists (select from pg_catalog.pg_class c\n"
     "               join pg_catalog.pg_namespace n on n.oid = c.relnamespace\n"

@@ -2,29 +2,6 @@
 -- the administrative functions. Only the owner may change a table directly, and nobody may change the audit. Roles are
 -- created if that is allowed; a NOTICE names what was not granted.
 
-create or replace function role_functions() returns table (kind text, functions text[])
-language sql immutable set search_path from current as $$
-    with list (work, act, read) as (values (
-        '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
-        'give_back,node_start,node_beat,node_clock,node_sleep,node_stop,schedule,schedule_or_wait,is_new,'
-        'scheduler_sleep,scheduler_stop,backlog,keep_only,keep_books,fold_beside,uuid_v7}'::text[],
-        '{requeue,requeue_at_priority,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,'
-        'delete_jobs,drain_node,set_queue,'
-        'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
-        'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
-        'set_time_where,undo,edit_job,push_by_hand,repair}'::text[],
-        '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
-        'failure_groups,slot_class,requeue_preview,requeue_sample,queue_pace,failed_within_hour,'
-        'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
-        'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
-        'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls,'
-        'role_functions}'::text[]))
-    select 'viewer', read from list union all select 'worker', work from list
-    union all select 'operator', act from list
-$$;
-comment on function role_functions() is 'Which functions each kind of role may call: viewer, worker, operator. An '
-    'operator is a viewer, too';
-
 do $$
 declare
     s        text := current_schema();

@@ -284,14 +284,15 @@ migrations_from_the_base_on_a_busy_queue(void **state)
     assert_non_null(strstr(f->err.text, "version 4"));
 }
 
-/* What `queuetop --schema q install --print` of the base wrote. */
+/* What `queuetop --schema q install --print` of the base wrote, and what still earlier trees left.
+ */
 static void
-install_base(struct fixture *f)
+run_file(struct fixture *f, const char *name)
 {
     char path[300];
     struct proc p;
 
-    snprintf(path, sizeof path, "%s/tests/sql/base_2.sql", getenv("SRCDIR"));
+    snprintf(path, sizeof path, "%s/tests/sql/%s", getenv("SRCDIR"), name);
     const char *argv[] = {
         "psql", "-Xq1", "-vON_ERROR_STOP=1", "-o", "/dev/null", "-d", f->dsn, "-f", path, NULL};
     proc_start(&p, argv, NULL);
@@ -318,8 +319,11 @@ the_program_upgrades_the_base_on_a_busy_queue(void **state)
     enum { JOBS = sizeof jobs / sizeof *jobs };
     pid_t child[JOBS];
 
-    install_base(made);
+    run_file(made, "base_2.sql");
     pg_run(made->conn, "set search_path to q");
+    pg_run(made->conn, "alter database upgrade_base set search_path to q");
+    run_file(made, "base_2_left.sql");
+    pg_run(made->conn, "alter database upgrade_base reset search_path");
     assert_string_equal(pg_value(made->conn, "select version from meta"), "2");
     for (int i = 0; i < JOBS; i++)
         child[i] = keep_on(made, jobs[i]);
@@ -340,6 +344,83 @@ the_program_upgrades_the_base_on_a_busy_queue(void **state)
     free(fresh_one);
     void *second = made;
     install_teardown(&second);
+}
+
+/* --- functions that are not made any more --- */
+
+/* An earlier program makes three functions that the next one does not. Somebody has replaced one of
+ * them, and a view of somebody depends on another. */
+static const struct sql_text earlier[] = {
+    {"003_earlier",
+     "create function dead_003(a int, b text) returns int language sql as 'select 1';\n"
+     "create function used_003() returns int language sql as 'select 2';\n"
+     "create function changed_003() returns int language sql as 'select 3';\n"},
+    {"004_later",   "-- nothing\n"                                            },
+    {"005_last",    "-- nothing\n"                                            },
+};
+
+static struct install_options
+earlier_ones(int n)
+{
+    return (struct install_options){.migrate = true, .migrations = earlier, .nmigrations = n};
+}
+
+/* Functions of the schema that are not the queue's of today. */
+static void
+left_are(const struct fixture *f, const char *names)
+{
+    assert_string_equal(
+        pg_value(f->conn, "select coalesce(string_agg(proname, ' ' order by proname), '') from "
+                          "pg_proc where pronamespace = 'q'::regnamespace and proname ~ '_003$'"),
+        names);
+}
+
+static void
+what_is_no_longer_made_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    static const char theirs[] = "create function their_003() returns int language sql as "
+                                 "'select 4'; create view public.v as select used_003();"
+                                 "create function push(int, int) returns int language sql as "
+                                 "'select 5'";
+
+    must_install(f, earlier_ones(1), "version 3 made from version 2");
+    left_are(f, "changed_003 dead_003 used_003");
+    pg_run(f->conn, theirs);
+    pg_run(f->conn,
+           "create or replace function changed_003() returns int language sql as 'select 6'");
+    must_install(f, earlier_ones(2), "version 4 made from version 3");
+    left_are(f, "changed_003 their_003 used_003");
+    if (!strstr(f->said.data, "function changed_003() is not needed any more, but somebody has "
+                              "changed it: it stays") ||
+        !strstr(f->said.data,
+                "function used_003() is not needed any more, but it stays: view public.v "
+                "depends on function used_003()"))
+        fail_msg("%s", f->said.data);
+    pg_run(f->conn, "drop view public.v");
+    must_install(f, earlier_ones(3), "version 5 made from version 4");
+    left_are(f, "changed_003 their_003");
+    assert_string_equal(pg_value(f->conn, "select push(1, 2)"), "5");
+    assert_int_equal(pg_int(f->conn, "select count(*) from made_function where name ~ '_003[(]'"),
+                     0);
+}
+
+/* The printed text does the same, also where a tool sets a savepoint before each statement. */
+static void
+the_printed_text_drops_the_same(void **state)
+{
+    struct fixture *f = *state;
+    struct install_options o = earlier_ones(2);
+
+    o.schema = "q";
+    must_install(f, earlier_ones(1), "version 3 made from version 2");
+    int all = (int)pg_int(f->conn, "select count(*) from made_function");
+    assert_int_equal(install_by_psql(f, "-1vON_ERROR_ROLLBACK=on", o, 3), 0);
+    left_are(f, "");
+    assert_int_equal(pg_int(f->conn, "select count(*) from made_function"), all - 3);
+    assert_int_equal(pg_int(f->conn, "select count(*) from pg_proc where pronamespace = "
+                                     "'q'::regnamespace"),
+                     all - 3);
 }
 
 /* The reader ends while the installer waits for it. */
@@ -464,6 +545,8 @@ main(void)
         T(another_installer_is_named),
         T(migrations_from_the_base_on_a_busy_queue),
         T(the_program_upgrades_the_base_on_a_busy_queue),
+        T(what_is_no_longer_made_is_dropped),
+        T(the_printed_text_drops_the_same),
         T(it_is_tried_again),
         T(a_signal_ends_it_at_the_server),
         T(a_new_schema_is_the_newest),
