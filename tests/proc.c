@@ -177,15 +177,16 @@ proc_wait(struct proc *p)
     return p->code;
 }
 
+/* from: bytes that were written before and do not count. */
 static void
-want(struct proc *p, const char *text, char *(*written)(const struct proc *p))
+want(struct proc *p, const char *text, char *(*written)(const struct proc *p), size_t from)
 {
     int64_t deadline = now_ms() + PROC_WAIT_MS;
 
     for (bool found = false; !found; poll(NULL, 0, found ? 0 : STEP_MS)) {
         bool is_last = has_ended(p) || now_ms() > deadline;
         char *all = written(p);
-        found = strstr(all, text) != NULL;
+        found = strlen(all) > from && strstr(all + from, text);
         if (!found && is_last)
             print_error("proc: '%s' did not come; it wrote:\n%s\n", text, all);
         free(all);
@@ -199,13 +200,19 @@ want(struct proc *p, const char *text, char *(*written)(const struct proc *p))
 void
 proc_want(struct proc *p, const char *text)
 {
-    want(p, text, proc_errors);
+    want(p, text, proc_errors, 0);
+}
+
+void
+proc_want_after(struct proc *p, size_t from, const char *text)
+{
+    want(p, text, proc_errors, from);
 }
 
 void
 proc_want_output(struct proc *p, const char *text)
 {
-    want(p, text, proc_output);
+    want(p, text, proc_output, 0);
 }
 
 void

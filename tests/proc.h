@@ -26,6 +26,8 @@ void proc_queuetop(struct proc *p, const char *input, const char *fmt, ...)
 int proc_wait(struct proc *p);
 /* Waits until the program has written text to standard error. */
 void proc_want(struct proc *p, const char *text);
+/* The same, without the first bytes: what it had written before something happened. */
+void proc_want_after(struct proc *p, size_t from, const char *text);
 /* The same for standard output. */
 void proc_want_output(struct proc *p, const char *text);
 /* All that it has written so far; the caller frees. */

@@ -290,14 +290,46 @@ is_about_room(const char *way)
     return !strcmp(way, "full") || !strcmp(way, "wal");
 }
 
+/* What programs have said up to a moment: only later words are about what happens then. */
+struct said {
+    long errors; /* bytes of the file of that name, where pushers and claimers write */
+    size_t scheduler, worker[WORKERS];
+};
+
+static size_t
+said_by(const struct proc *p)
+{
+    char *all = proc_errors(p);
+    size_t len = strlen(all);
+
+    free(all);
+    return len;
+}
+
+static struct said
+note_said(void)
+{
+    struct said before = {.scheduler = said_by(&scheduler)};
+    FILE *f = fopen("errors", "re");
+
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        before.errors = ftell(f);
+    if (f)
+        fclose(f);
+    for (int i = 0; i < WORKERS; i++)
+        before.worker[i] = said_by(&worker[i]);
+    return before;
+}
+
+/* Whether the file has such a line behind that many bytes. */
 static bool
-has_line(const char *file, const char *text)
+has_line(const char *file, long from, const char *text)
 {
     char line[1000];
-    bool has = false;
     FILE *f = fopen(file, "re");
+    bool has = false, is_there = f && fseek(f, from, SEEK_SET) == 0;
 
-    while (f && !has && fgets(line, sizeof line, f))
+    while (is_there && !has && fgets(line, sizeof line, f))
         has = strstr(line, text) != NULL;
     if (f)
         fclose(f);
@@ -317,21 +349,22 @@ is_up(const char *node)
 /* If the tables cannot grow, the server continues, and every program says why it does nothing. If
  * the WAL cannot grow, the server ends. */
 static void
-want_no_room(const char *way, const char *node)
+want_no_room(const char *way, const char *node, const struct said *before)
 {
+    static const char full[] = "a file system of the server is full; could not ";
     bool ends = !strcmp(way, "wal");
     int64_t until = soak_ms() + WAIT_MS;
 
-    while (ends ? is_up(node) : !has_line("errors", "No space left on device")) {
+    while (ends ? is_up(node) : !has_line("errors", before->errors, "No space left on device")) {
         if (soak_ms() > until)
             fail_msg("%s: the server does not run out of room", way);
         tend();
         soak_wait(20);
     }
     for (int i = 0; !ends && i < WORKERS; i++)
-        proc_want(&worker[i], "a file system of the server is full; could not ");
+        proc_want_after(&worker[i], before->worker[i], full);
     if (!ends)
-        proc_want(&scheduler, "a file system of the server is full; could not ");
+        proc_want_after(&scheduler, before->scheduler, full);
 }
 
 static void
@@ -341,11 +374,13 @@ lose(const char *way)
 
     load();
     snprintf(old, sizeof old, "%s", cluster("leader"));
+    struct said before = note_said();
     int64_t lost = soak_ms();
     cluster(way);
     if (is_about_room(way)) {
-        want_no_room(way, old);
+        want_no_room(way, old, &before);
         cluster("room");
+        lost = soak_ms(); /* how long there was no room is the test's own choice */
     }
     PGconn *conn = new_leader(is_about_room(way) ? NULL : old);
     follow(conn, way, lost);
