@@ -5,6 +5,7 @@
 #include "tests/harness.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
@@ -486,6 +488,103 @@ an_import_is_gone_on_with(void **state)
     unlink("t.csv");
 }
 
+/* Lines from..to of a table, of which line 650 is bad; line 1 is the header. */
+static void
+add_lines(struct buf *b, int from, int to)
+{
+    for (int i = from; i <= to; i++)
+        if (i == 1)
+            buf_str(b, "payload\n");
+        else
+            buf_printf(b, i == 650 ? "{\n" : "%d\n", i);
+}
+
+static char *
+read_whole(const char *name)
+{
+    struct buf b = {0};
+    char piece[500];
+    FILE *f = fopen(name, "re");
+
+    buf_str(&b, "");
+    for (size_t n = 1; f && n > 0;) {
+        n = fread(piece, 1, sizeof piece, f);
+        buf_add(&b, piece, n);
+    }
+    if (f)
+        fclose(f);
+    return b.data;
+}
+
+/* Waits until the file keeps that line as the place. */
+static void
+want_place(const char *name, const char *line)
+{
+    for (int i = 0; i < PROC_WAIT_MS / 10; i++) {
+        char *text = read_whole(name);
+        bool found = strstr(text, line) != NULL;
+        free(text);
+        if (found)
+            return;
+        poll(NULL, 0, 10);
+    }
+    fail_msg("%s has no '%s'", name, line);
+}
+
+/* Killed between a batch and the note of it: then the file has the place before that batch. Some of
+ * its jobs have ended meanwhile, and a row was rejected. */
+static void
+a_killed_import_goes_on(void **state)
+{
+    struct buf first = {0}, second = {0}, all = {0};
+    struct proc p;
+
+    (void)state;
+    add_lines(&first, 1, 601);
+    add_lines(&second, 602, 901);
+    add_lines(&all, 1, 1501);
+    write_file("t.csv", all.data);
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    int gate = open("gate", O_RDWR | O_CLOEXEC);
+    proc_queuetop(&p, NULL, "push killed --csv gate --resume place --rejects bad.csv -d \"%s\"",
+                  dsn);
+    assert_int_equal(write(gate, first.data, first.len), first.len);
+    want_place("place", "\nline 602\n");
+    char *before = read_whole("place");
+    assert_int_equal(write(gate, second.data, second.len), second.len);
+    want_place("place", "\nline 902\n");
+    proc_done(&p); /* SIGKILL */
+    close(gate);
+    write_file("place", before);
+    pg_run(conn, "set search_path to queues");
+    pg_run(conn, "select schedule('test')");
+    pg_run(conn, "select c.* from claim('n', 2000, queues => '{killed}') x, complete('n', "
+                 "array[x.lease], array[x.version], array[x.seq]) c");
+    check("select count(*) > 0 from queues.history where queue = 'killed'", "t");
+    check_run(NULL, "push killed --csv other --resume place", 2, "", "other");
+    write_file("other", "payload\n1\n2\n");
+    check_run(NULL, "push killed --csv other --resume place", 2, "", "rows before line 602");
+    check_run(NULL, "push killed --csv t.csv --resume place --rejects bad.csv", 6, NULL,
+              "600 jobs were pushed");
+    check("select count(*) || ' ' || count(distinct p) from (select payload::text from queues.queue"
+          " where queue = 'killed' union all select payload::text from queues.history where queue ="
+          " 'killed') j (p)",
+          "1499 1499");
+    char *bad = read_whole("bad.csv"), *row = strstr(bad, "\n650,");
+    assert_non_null(row);
+    assert_null(strstr(row + 1, "\n650,"));
+    assert_int_equal(access("place", F_OK), -1); /* tomorrow's file is another import */
+    free(bad);
+    free(before);
+    buf_free(&first);
+    buf_free(&second);
+    buf_free(&all);
+    unlink("gate");
+    unlink("t.csv");
+    unlink("bad.csv");
+    unlink("other");
+}
+
 /* Which of two members was meant is not known. A payload of type application/json may be a value.
  */
 static void
@@ -722,6 +821,7 @@ main(void)
         cmocka_unit_test_setup(a_row_that_is_too_long_is_passed_over, clear),
         cmocka_unit_test_setup(an_import_is_gone_on_with, clear),
         cmocka_unit_test_setup(a_huge_row_is_read_in_linear_time, clear),
+        cmocka_unit_test_setup(a_killed_import_goes_on, clear),
         cmocka_unit_test_setup(an_end_is_waited_for, clear),
         cmocka_unit_test_setup(an_end_without_history_is_told, clear),
         cmocka_unit_test_setup(a_worker_may_not_wait, clear),

@@ -5,7 +5,8 @@
  *
  * An import that was stopped says at which line to continue (--from-line). Ids are not derived from
  * the rows, because the same rows in tomorrow's file are other jobs. If an import may be killed at
- * any time, give each row a column `id`: then a repeated row is the same job.
+ * any time: with --resume a file keeps the place after each batch, and from which id on the rows
+ * are numbered. So the batch that was pushed after the file was written is the same jobs again.
  */
 #include "ui/cli/cli_import.h"
 
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "ui/cli/import_place.h"
 #include "ui/cli/import_rows.h"
 
 enum { BATCH = 500, BATCH_BYTES = 4 << 20, CHUNK = 1 << 18 };
@@ -47,6 +49,12 @@ struct import {
     struct import_row rows[BATCH];
     int n;
     int64_t pushed, rejected, next_line; /* next_line: no line from there on was pushed */
+    uint64_t before, next_before;        /* import_hash() of the rows before `line`, `next_line` */
+    int64_t from_line;                   /* pass over the lines before it */
+    struct import_place place;           /* of --resume */
+    bool is_resumed;                     /* the place is that of an earlier run */
+    bool is_found;                       /* and the rows before it are the same */
+    bool may_repeat;                     /* rows of the next batch may have been pushed */
     bool has_answer;
     struct err answer;
     int code;
@@ -107,12 +115,14 @@ next_row(struct import *i, struct import_row *row)
     i->seen = at - i->used;
     if (at == i->in.len && (!i->at_end || (at == i->used && !i->drops)))
         return false;
-    *row = (struct import_row){.line = i->line, .is_too_long = i->drops, .is_open = i->quoted};
+    *row = (struct import_row){
+        .line = i->line, .before = i->before, .is_too_long = i->drops, .is_open = i->quoted};
     row->text = i->drops ? "" : i->in.data + i->used;
     row->len = i->drops ? 0 : at - i->used;
     if (row->len && row->text[row->len - 1] == '\r')
         row->len--;
     i->drops = false;
+    i->before = import_hash(i->before, row->text, row->len);
     i->line += i->lines + 1;
     i->used = at + (at < i->in.len);
     i->seen = 0;
@@ -153,6 +163,96 @@ read_header(struct import *i, struct err *e)
     return import_header(&i->columns, i->mem, &row, e);
 }
 
+/* --- the place, with --resume ----------------------------------------------------------------- */
+
+/* No row from there on was pushed. */
+static void
+stop_before(struct import *i, int64_t line, uint64_t before)
+{
+    i->next_line = line;
+    i->next_before = before;
+}
+
+/* Before anything is read: the place of an earlier run, or a new one. */
+static bool
+read_place(struct import *i, struct err *e)
+{
+    import_place_begin(&i->place);
+    if (!i->w->resume)
+        return true;
+    if (!import_place_read(i->w->resume, &i->place, &i->is_resumed, e))
+        return false;
+    i->is_found = !i->is_resumed;
+    i->may_repeat = i->is_resumed;
+    i->from_line = i->is_resumed ? i->place.line : 0;
+    return true;
+}
+
+/* The first row, or the end, from the place on: are all rows before it those of the earlier run? */
+static bool
+find_place(struct import *i, int64_t line, uint64_t before, struct err *e)
+{
+    if (!i->w->resume || i->is_found)
+        return true;
+    i->is_found = line == i->place.line && before == i->place.before;
+    return i->is_found ||
+           fail(e, ERR_USAGE,
+                "the rows before line %" PRId64 " of %s are not those of the import that "
+                "stopped there: for another file, give --resume another name",
+                i->place.line, i->w->file);
+}
+
+static bool
+write_place(struct import *i, bool is_first, struct err *e)
+{
+    struct stat of;
+
+    i->place.line = i->next_line;
+    i->place.before = i->next_before;
+    i->place.rejects = -1;
+    if (i->rejects >= 0 && fstat(i->rejects, &of) == 0 && S_ISREG(of.st_mode)) {
+        if (fsync(i->rejects) != 0)
+            return fail(e, ERR_SYS, "%s: %s", i->w->rejects, strerror(errno));
+        i->place.rejects = of.st_size;
+    }
+    return import_place_write(i->w->resume, &i->place, is_first, e);
+}
+
+/* Before the first push the ids have to be on the disk. */
+static bool
+begin_place(struct import *i, struct err *e)
+{
+    if (!i->w->resume || i->is_resumed)
+        return true;
+    stop_before(i, i->line, i->before);
+    return write_place(i, true, e);
+}
+
+/* After a batch, and at the end of an import that is not whole. */
+static bool
+keep_place(struct import *i)
+{
+    struct err e = {0};
+
+    i->may_repeat = i->may_repeat && i->n == 0;
+    if (!i->w->resume || !i->is_found || write_place(i, false, &e))
+        return true;
+    cli_say(i->c, "%s", e.text);
+    return false;
+}
+
+/* Gives the job its id, unless the row has one. The server looks among the finished jobs for the
+ * ids that may have been pushed before. */
+static void
+name_job(const struct import *i, const struct import_row *row, struct queue_push *job)
+{
+    if (!*job->id && i->w->resume) {
+        import_place_id(&i->place, row->line, job->id);
+        job->check_id = i->may_repeat;
+    } else if (!*job->id)
+        queue_make_id(job->id);
+}
+
 /* --- batches ---------------------------------------------------------------------------------- */
 
 /* Rejects a row. False: this ends the import. */
@@ -164,7 +264,7 @@ reject(struct import *i, const struct import_row *row, const struct err *why)
     i->rejected++;
     if (i->rejects < 0) {
         i->code = cli_usage(i->c, "line %" PRId64 ": %s", row->line, why->text);
-        i->next_line = row->line;
+        stop_before(i, row->line, row->before);
         return false;
     }
     import_reject(&i->columns, row, why->text, &line);
@@ -175,7 +275,7 @@ reject(struct import *i, const struct import_row *row, const struct err *why)
         cli_say(i->c, "%s: %s", i->w->rejects,
                 n < 0 ? strerror(errno) : "not all of it could be written");
         i->code = CLI_SERVER;
-        i->next_line = row->line;
+        stop_before(i, row->line, row->before);
     }
     buf_free(&line);
     return ok;
@@ -254,7 +354,7 @@ push_halves(struct import *i, int from, int n)
 
     if (n == 0)
         return true;
-    i->next_line = i->rows[from].line;
+    stop_before(i, i->rows[from].line, i->rows[from].before);
     if (push_rows(i, from, n, &e))
         return true;
     if (!is_the_rows(&e)) {
@@ -266,21 +366,30 @@ push_halves(struct import *i, int from, int n)
     return push_halves(i, from, n / 2) && push_halves(i, from + n / 2, n - n / 2);
 }
 
-/* Fills the batch with rows. Stops at a bad row, so that the rows before it are pushed first. */
+/* Fills the batch with rows. Stops at a bad row, so that the rows before it are pushed first.
+ * *is_found is false if this is another file than that of --resume. */
 static bool
-take_rows(struct import *i, struct import_row *bad, struct err *why)
+take_rows(struct import *i, struct import_row *bad, bool *is_found, struct err *why)
 {
     size_t begin = i->used;
     bool ok = true;
 
+    *is_found = true;
     i->n = 0;
     while (ok && i->n < BATCH && i->used - begin < BATCH_BYTES && next_row(i, &i->rows[i->n])) {
         const struct import_row *row = &i->rows[i->n];
-        if (import_is_blank(&i->columns, row) || row->line < i->w->from_line)
+        if (row->line < i->from_line)
+            continue;
+        *is_found = find_place(i, row->line, row->before, why);
+        if (!*is_found)
+            return false;
+        if (import_is_blank(&i->columns, row))
             continue;
         i->jobs[i->n] = i->w->standard;
         ok = import_job(&i->columns, i->mem, row, &i->jobs[i->n], why);
-        if (!ok)
+        if (ok)
+            name_job(i, row, &i->jobs[i->n]);
+        else
             *bad = *row;
         i->n += ok;
     }
@@ -306,7 +415,7 @@ read_on(struct import *i)
 
     if (i->at_end)
         return i->took > 0;
-    if (i->rejects >= 0 || i->line < i->w->from_line)
+    if (i->rejects >= 0 || i->line < i->from_line)
         drop_long(i);
     if (check_size(i, &e) && read_more(i, &e))
         return !i->is_over;
@@ -320,12 +429,18 @@ step(struct import *i)
 {
     struct err why = {0};
     struct import_row bad;
-    bool all_good = take_rows(i, &bad, &why);
+    bool is_found, all_good = take_rows(i, &bad, &is_found, &why);
 
+    if (!is_found) {
+        i->code = cli_fail(i->c, &why);
+        return false;
+    }
     if (!push_halves(i, 0, i->n) || (!all_good && !reject(i, &bad, &why)))
         return false;
-    i->next_line = i->line;
+    stop_before(i, i->line, i->before);
     int flushed = cli_flush(i->c);
+    if (flushed == CLI_DONE && !keep_place(i))
+        flushed = CLI_SERVER;
     if (flushed != CLI_DONE) {
         i->code = flushed;
         return false;
@@ -348,6 +463,17 @@ is_same_file(int a, int b)
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
+/* What the earlier run rejected after its place was written will be rejected again. */
+static bool
+forget_rejects(const struct import *i)
+{
+    struct stat of;
+
+    return !i->is_resumed || i->place.rejects < 0 || fstat(i->rejects, &of) != 0 ||
+           !S_ISREG(of.st_mode) || of.st_size <= i->place.rejects ||
+           ftruncate(i->rejects, i->place.rejects) == 0;
+}
+
 static bool
 open_rejects(struct import *i, struct err *e)
 {
@@ -356,7 +482,7 @@ open_rejects(struct import *i, struct err *e)
         return true;
     /* a pipe that nobody reads is refused instead of waited for */
     i->rejects = open(i->w->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0)
+    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0 || !forget_rejects(i))
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
     if (is_same_file(i->fd, i->rejects))
         return fail(e, ERR_USAGE, "%s: --rejects is the file that is read", i->w->rejects);
@@ -371,15 +497,21 @@ open_rejects(struct import *i, struct err *e)
 }
 
 static int
-say_end(const struct import *i)
+say_end(struct import *i)
 {
     bool is_whole = i->code == CLI_DONE && !i->is_over;
 
+    if (!is_whole)
+        keep_place(i);
+    else if (i->w->resume && unlink(i->w->resume) != 0)
+        cli_say(i->c, "%s: %s", i->w->resume, strerror(errno));
     cli_say(i->c, "%" PRId64 " job%s pushed", i->pushed, i->pushed == 1 ? " was" : "s were");
     if (i->rejects >= 0 && i->rejected)
         cli_say(i->c, "%" PRId64 " row%s rejected: see %s", i->rejected,
                 i->rejected == 1 ? " was" : "s were", i->w->rejects);
-    if (!is_whole)
+    if (!is_whole && i->w->resume && i->is_found)
+        cli_say(i->c, "to go on at line %" PRId64 ": the same command", i->next_line);
+    else if (!is_whole && !i->w->resume)
         cli_say(i->c, "to go on there: --from-line %" PRId64, i->next_line);
     if (is_whole && !i->rejected)
         return CLI_DONE;
@@ -394,11 +526,14 @@ run(struct import *i)
 
     for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
         loop_on_signal(i->c->loop, signals[k], on_signal, i);
-    if ((!i->w->is_json && !read_header(i, &e)) || !open_rejects(i, &e))
+    if (!read_place(i, &e) || (!i->w->is_json && !read_header(i, &e)) || !open_rejects(i, &e) ||
+        !begin_place(i, &e))
         return i->is_over ? CLI_PART : cli_fail(i->c, &e);
-    i->next_line = i->line;
+    stop_before(i, i->line, i->before);
     while (step(i))
         ;
+    if (i->code == CLI_DONE && !i->is_over && !find_place(i, i->line, i->before, &e))
+        i->code = cli_fail(i->c, &e);
     return say_end(i);
 }
 
@@ -408,8 +543,13 @@ cli_import(struct cli *c, const struct import_words *w)
     struct import *i = xcalloc(1, sizeof *i);
     struct err e = {0};
 
-    *i = (struct import){
-        .c = c, .w = w, .line = 1, .fd = STDIN_FILENO, .rejects = -1, .mem = arena_new()};
+    *i = (struct import){.c = c,
+                         .w = w,
+                         .line = 1,
+                         .from_line = w->from_line,
+                         .fd = STDIN_FILENO,
+                         .rejects = -1,
+                         .mem = arena_new()};
     i->columns = (struct import_columns){.is_json = w->is_json, .names = &w->names};
     if (strcmp(w->file, "-") != 0)
         i->fd = open(w->file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -10,6 +10,7 @@ struct import_words {
     bool is_json;               /* the file has one object in a line */
     struct cli_list names;      /* --columns: NAME=COLUMN each, NAME is the name in the file */
     int64_t from_line;          /* skips the lines before it; 0 = none */
+    const char *resume;         /* a file that keeps the place; NULL = none */
     struct queue_push standard; /* defaults for what a row does not have; queue = the target */
 };
 

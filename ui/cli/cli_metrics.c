@@ -278,7 +278,8 @@ const struct cli_verb verbs_metrics[] = {
      .defaults = &defaults,
      .run = run_metrics,
      .many_sources = true,
-     .more = "Every queue system that is found is a source, with a label of that name.",
-     },
+     .more = "Every queue system that is found is a source, with a label of that name. The text "
+                "is\nOpenMetrics 1.0, in which a counter's HELP and TYPE go without _total; "
+                "promtool check\nmetrics reads the older format only: give it --plain.", },
     {0      },
 };

@@ -30,7 +30,7 @@ struct push_options {
     int priority, max_tries;
     int64_t delay_ms, expires_in_ms, run_timeout_ms, lease_timeout_ms;
     int64_t wait_ms; /* 0 = no, CLI_NO_TIME = for ever */
-    const char *csv, *json, *rejects;
+    const char *csv, *json, *rejects, *resume;
     struct cli_list columns;
     int64_t from_line;
     bool lines;
@@ -361,8 +361,11 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
                     "%s goes without -, --payload, --payload-file, --lines, --id, --unique and "
                     "--wait: the columns say that",
                     o->csv ? "--csv" : "--json");
-    if (!o->csv && !o->json && (o->rejects || o->from_line || o->columns.n))
-        return fail(e, ERR_USAGE, "--columns, --rejects and --from-line go with --csv and --json");
+    if (!o->csv && !o->json && (o->rejects || o->from_line || o->resume || o->columns.n))
+        return fail(e, ERR_USAGE,
+                    "--columns, --rejects, --from-line and --resume go with --csv and --json");
+    if (o->resume && o->from_line)
+        return fail(e, ERR_USAGE, "--resume and --from-line exclude each other");
     if (o->lines && o->wait_ms)
         return fail(e, ERR_USAGE, "--lines makes many jobs: --wait waits for one");
     if (o->id && strlen(o->id) != QUEUE_ID_LEN)
@@ -433,7 +436,8 @@ push_table_rows(struct cli *c, const struct push *p)
                              .is_json = p->o->json != NULL,
                              .rejects = p->o->rejects,
                              .names = p->o->columns,
-                             .from_line = p->o->from_line};
+                             .from_line = p->o->from_line,
+                             .resume = p->o->resume};
 
     describe(p, &w.standard);
     return cli_import(c, &w);
@@ -486,6 +490,7 @@ static const struct cli_option push_table[] = {
     {"columns", 0, "NAMES", CLI_LIST, F(columns), "with --csv, --json: A=B,C=: what FILE calls A is the column B; C is passed over", 0, 0},
     {"rejects", 0, "FILE", CLI_TEXT, F(rejects), "with --csv, --json: bad rows go there with line and reason, the rest is pushed", 0, 0},
     {"from-line", 0, "N", CLI_BIG, F(from_line), "with --csv, --json: pass over the lines before N", 1, INT64_MAX},
+    {"resume", 0, "FILE", CLI_TEXT, F(resume), "with --csv, --json: FILE keeps the place; after a crash the same command goes on there", 0, 0},
     {"type", 't', "MIME", CLI_TEXT, F(type), "the payload is bytes of that type, kept as they are", 0, 0},
     {"delay", 0, "T", CLI_TIME, F(delay_ms), "not before that time has passed (90s, 5m, 2h)", 0, 0},
     {"at", 0, "TIME", CLI_TEXT, F(at), "not before (2026-11-21 10:00+01; without zone: the server's)", 0, 0},
@@ -530,8 +535,13 @@ const struct cli_verb verbs_push[] = {
             "unique_key, concurrency_key,\nid, max_tries, run_timeout and lease_timeout. For an "
             "empty "
             "cell the option holds. If it is stopped, it prints\nthe line to go on from "
-            "(--from-line). --json has the same names in an object a line; the payload is a "
-            "value,\nor a string if there is a type. A row has 16 MiB at most.\n\nPush a file of "
+            "(--from-line). With --resume FILE the same command goes on there, even after kill -9 "
+            "or a power cut: FILE keeps\nthe line, and from which id on the rows are numbered, so "
+            "no row is lost and none becomes two jobs. FILE is\nremoved at the end of the import. "
+            "(Where a queue "
+            "keeps no history, a job of the last 500 rows that has\nended by then is made again.) "
+            "--json has the same names in an object a line; the payload is a value,\nor a string "
+            "if there is a type. A row has 16 MiB at most.\n\nPush a file of "
             "rejects like any other file, after you have mended its rows. With --json, a line that "
             "was\nno JSON object is in the member \"text\" of its reject (bytes that are not UTF-8 "
             "are read as Latin-1):\nmend that text, and put it in place of the whole object.", },

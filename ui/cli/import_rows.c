@@ -424,8 +424,6 @@ import_job(const struct import_columns *c, struct arena *mem, const struct impor
         return import_too_long(row->is_open, e);
     if (!(c->is_json ? read_object : read_cells)(c, mem, row, job, e))
         return false;
-    if (!*job->id)
-        queue_make_id(job->id);
     return queue_push_check(job, e);
 }
 

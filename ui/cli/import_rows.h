@@ -14,6 +14,7 @@ struct import_row { /* its place in the input, without its line end */
     const char *text;
     size_t len;
     int64_t line;
+    uint64_t before;  /* import_hash() of the rows before it */
     bool is_too_long; /* the row was not kept: text is empty */
     bool is_open;     /* the input ends inside quotes */
 };

@@ -1,0 +1,135 @@
+/*
+ * The file of --resume: four lines of text. It is written anew after each batch, first under
+ * another name, so that it is whole at any moment.
+ */
+#include "ui/cli/import_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+
+enum { TEXT_MOST = 400, LOW_DIGITS = 16 };
+
+/* The lower half of a uuid: two bits of its variant, then 62 that count the lines. */
+static const uint64_t counted = (UINT64_C(1) << 62) - 1;
+
+static const char format[] =
+    "queuetop push --resume: an import that has not ended\n"
+    "ids from %36s\nline %" SCNd64 "\nbefore %" SCNx64 "\nrejects %" SCNd64 "\n%n";
+
+void
+import_place_begin(struct import_place *p)
+{
+    *p = (struct import_place){.line = 1, .rejects = -1};
+    queue_make_id(p->first_id);
+}
+
+static bool
+parse(const char *text, struct import_place *p)
+{
+    int end = 0;
+
+    return sscanf(text, format, p->first_id, &p->line, &p->before, &p->rejects, &end) == 4 &&
+           end > 0 && text[end] == 0 && strlen(p->first_id) == QUEUE_ID_LEN && p->line > 0 &&
+           strspn(p->first_id, "0123456789abcdef-") == QUEUE_ID_LEN;
+}
+
+bool
+import_place_read(const char *path, struct import_place *p, bool *is_there, struct err *e)
+{
+    char text[TEXT_MOST + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    *is_there = fd >= 0;
+    if (fd < 0)
+        return errno == ENOENT || fail(e, ERR_USAGE, "%s: %s", path, strerror(errno));
+    ssize_t n = read(fd, text, TEXT_MOST);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return parse(text, p) ||
+           fail(e, ERR_USAGE, "%s is not the place of an import: --resume would overwrite it",
+                path);
+}
+
+static bool
+write_text(const char *path, const struct import_place *p)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int n =
+        fd < 0 ? -1
+               : dprintf(fd,
+                         "queuetop push --resume: an import that has not ended\n"
+                         "ids from %s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n",
+                         p->first_id, p->line, p->before, p->rejects);
+    bool ok = n > 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* The name itself is on the disk, too, once its folder is. */
+static bool
+sync_folder(const char *path)
+{
+    char *copy = xstrdup(path);
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    free(copy);
+    return ok;
+}
+
+bool
+import_place_write(const char *path, const struct import_place *p, bool is_first, struct err *e)
+{
+    char *fresh = xasprintf("%s.%d", path, (int)getpid());
+    bool ok = write_text(fresh, p);
+
+    if (is_first) /* two imports that begin at the same time must not both make ids */
+        ok = ok && link(fresh, path) == 0 && unlink(fresh) == 0;
+    else
+        ok = ok && rename(fresh, path) == 0;
+    ok = ok && sync_folder(path);
+    if (!ok) {
+        fail(e, ERR_SYS, "--resume: %s: %s", path, strerror(errno));
+        unlink(fresh);
+    }
+    free(fresh);
+    return ok;
+}
+
+void
+import_place_id(const struct import_place *p, int64_t line, char id[static QUEUE_ID_LEN + 1])
+{
+    char low[LOW_DIGITS + 1];
+    const char *tail = p->first_id + QUEUE_ID_LEN - LOW_DIGITS - 1; /* xxxx-xxxxxxxxxxxx */
+
+    snprintf(low, sizeof low, "%.4s%s", tail, tail + 5);
+    uint64_t n = strtoull(low, NULL, 16);
+    n = (n & ~counted) | ((n + (uint64_t)line) & counted);
+    snprintf(low, sizeof low, "%016" PRIx64, n);
+    snprintf(id, QUEUE_ID_LEN + 1, "%.*s%.4s-%s", QUEUE_ID_LEN - LOW_DIGITS - 1, p->first_id, low,
+             low + 4);
+}
+
+/* FNV-1a, with the end of the row. It must notice another file; nobody gains by a second file with
+ * the same hash. */
+uint64_t
+import_hash(uint64_t before, const char *row, size_t len)
+{
+    uint64_t hash = before ^ UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)row[i]) * UINT64_C(0x100000001b3);
+    return (hash ^ '\n') * UINT64_C(0x100000001b3);
+}
