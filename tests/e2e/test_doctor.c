@@ -99,6 +99,49 @@ all_is_well_where_jobs_run(void **state)
                  "delete from queue; select check_queue('q')");
 }
 
+/* Jobs that nobody counted, and counters without jobs: both in queues with many jobs. */
+static void
+large_queues_are_compared(void **state)
+{
+    (void)state;
+    pg_run(conn,
+           "set session_replication_role = replica;"
+           "insert into queue (queue, state) select 'large', (case when n %% 5 = 0 then 'failed'"
+           " else 'ready' end)::job_state from generate_series(1, 25000) n;"
+           "reset session_replication_role; insert into delta (queue, priority, ready, failed)"
+           " values ('large', 5, 20000, 4999), ('empty', 5, 40000, 0)");
+    want(BAD, "",
+         "queue large: counted are 20000 ready, 0 scheduled, 0 retry, 4999 failed, 0 blocked;"
+         " there are 20000, 0, 0, 5000, 0\n");
+    want(BAD, "", "queue empty: counted are 40000 ready");
+    pg_run(conn, "select check_queue('large'), check_queue('empty'); insert into delta (queue, "
+                 "priority, ready) values ('huge', 5, 4000000)");
+    want(0, "", "unknown  counters    queue huge with 4000000 jobs was not compared");
+    pg_run(conn, "select check_queue('huge'); select check_queue('large')");
+}
+
+/* Here each failed job of the large queue takes 0.2 s to count: the small queues are compared
+ * still, and the large one is named. */
+static void
+what_takes_too_long_is_named(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into delta (queue, priority, failed) values ('small', 5, 1), ('large', 5, "
+                 "300000); alter table queue rename to true_queue; create view queue as select * "
+                 "from true_queue where case when queue = 'large' and state = 'failed' then "
+                 "pg_sleep(0.2) is not null else true end");
+    int code;
+    char *out = doctor_says("", "", &code, NULL);
+    pg_run(conn, "drop view queue; alter table true_queue rename to queue");
+    if (code != BAD ||
+        !strstr(out, "queue small: counted are 0 ready, 0 scheduled, 0 retry, 1 failed") ||
+        !strstr(out, "unknown  counters    queue large with 325000 jobs was not compared"))
+        fail_msg("%s", out);
+    free(out);
+    pg_run(conn, "delete from queue where queue = 'large'; select check_queue('large'), "
+                 "check_queue('small')");
+}
+
 /* CUT ends the term of the scheduler: no process is the scheduler any more. */
 #define CUT                                                                          \
     "update scheduler set until = '-infinity' where term > 0; select count(*) from " \
@@ -144,6 +187,9 @@ static const struct {
     {"WARN     future",                                                                  WARN,
      "insert into node (lock_key, session, heartbeat, queues) values ('late', gen_random_uuid(), "
      "now() + interval '1 h', '{no}')",                                                                                                                                                                      "the heartbeat of node late is "                                                                   },
+    {"WARN     clocks",                                                                  WARN,
+     "insert into node (lock_key, session, host, queues, clock_ahead) values ('skewed', "
+     "gen_random_uuid(), 'h', '{no}', '-90 s'), ('right', gen_random_uuid(), 'h', '{no}', '1 s')",                                                                                                           "node skewed on h: its clock is 90.0 s behind the server's\n"                                      },
     {"WARN     versions",                                                                WARN,
      "insert into node (lock_key, session, host, version, protocol, queues) values ('old', "
      "gen_random_uuid(), 'h', '0.0.1', 1, '{no}')",                                                                                                                                                          "node old on h has version 0.0.1"                                                                  },
@@ -378,6 +424,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_well_where_jobs_run),
+        cmocka_unit_test(large_queues_are_compared),
+        cmocka_unit_test(what_takes_too_long_is_named),
         cmocka_unit_test(what_is_broken_is_named),
         cmocka_unit_test(a_viewer_is_told_what_it_may_not_see),
         cmocka_unit_test(fix_mends_what_is_safe),

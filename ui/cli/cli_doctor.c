@@ -25,6 +25,8 @@ enum {
     SHOWN_MOST = 5,  /* findings of a symptom that are printed; then "and N more" */
     FIXED_MOST = 50, /* findings of a symptom that one call of --fix repairs */
     LOOK_MS = 5000,
+    MANY_JOBS = 3000000, /* are counted at most; about 0.3 s a million */
+    FEW_JOBS = 300000,   /* if that took too long */
     EXIT_WARN = 1,
     EXIT_BAD = 9
 };
@@ -37,7 +39,7 @@ struct symptom {
     enum level level;
     bool native;     /* only for our own queue; else for any database */
     bool again;      /* may be true for a moment in a healthy queue: counts only if found twice */
-    const char *sql; /* columns: WHAT, KEY, RUN of finding_column; {s} is the schema, quoted */
+    const char *sql; /* columns: WHAT, KEY, RUN of finding_column; {s}, {v}, {n}: symptoms.def */
     const char *why, *remedy;
 };
 
@@ -108,6 +110,8 @@ struct doctor {
     char *schema;       /* quoted */
     bool native, hides; /* hides the sessions of others */
     bool denied;        /* this role may not read something */
+    int most_jobs;      /* that are counted: MANY_JOBS or FEW_JOBS */
+    bool is_compared;   /* the counters, as far as possible */
     int64_t count[LEVELS];
     int64_t all[SYMPTOMS]; /* findings of each symptom, printed or not; `count` contains them */
     struct buf json;
@@ -145,6 +149,11 @@ fill_in(const struct doctor *d, const char *sql, struct buf *b)
             sql += 2;
             continue;
         }
+        if (strncmp(sql, "{n}", 3) == 0) {
+            buf_printf(b, "%d", d->most_jobs);
+            sql += 2;
+            continue;
+        }
         if (strncmp(sql, "{s}", 3) != 0) {
             in_text ^= *sql == '\'';
             buf_add(b, sql, 1);
@@ -171,7 +180,8 @@ ask(struct doctor *d, const char *sql, struct db_reply *reply, struct err *e)
     return db_do(d->q.db, d->q.cli->loop, &call, reply, e);
 }
 
-/* The first rows of a symptom, each with the number of all rows. */
+/* The first rows of a symptom, each with the number of all rows. If it is about too many jobs to
+ * count in LOOK_MS, it is asked again about fewer. */
 static bool
 look(struct doctor *d, const struct symptom *s, struct db_reply *reply, struct err *e)
 {
@@ -182,7 +192,13 @@ look(struct doctor *d, const struct symptom *s, struct db_reply *reply, struct e
     buf_printf(&b, ") f (what, key, run) limit %d", mend_of(s->name) ? FIXED_MOST : SHOWN_MOST);
     bool ok = ask(d, b.data, reply, e);
     buf_free(&b);
-    return ok;
+    if (ok || strcmp(e->sqlstate, "57014") != 0 || d->most_jobs == FEW_JOBS ||
+        !strstr(s->sql, "{n}"))
+        return ok;
+    db_reply_done(reply);
+    *e = (struct err){.kind = ERR_NONE};
+    d->most_jobs = FEW_JOBS;
+    return look(d, s, reply, e);
 }
 
 /* Replaces the number of findings of a symptom by that of a new look. */
@@ -322,6 +338,7 @@ examine(struct doctor *d, const struct symptom *s, bool *doubt, struct err *e)
     if (doubt)
         *doubt = s->again && n > 0;
     d->denied = d->denied || (!ok && e->kind == ERR_DENIED);
+    d->is_compared = d->is_compared || (ok && !strcmp(s->name, "counters"));
     if (!ok)
         tell_aside(d, UNKNOWN, s,
                    err_is_outdated(e) ? "the installed queue is older: queuetop install" : e->text);
@@ -370,6 +387,23 @@ compare_clocks(struct doctor *d, struct err *e)
     return true;
 }
 
+/* Names the queues with too many jobs to compare their counters. */
+static bool
+tell_uncounted(struct doctor *d, struct err *e)
+{
+    static const struct symptom uncounted = {
+        .name = "counters", .level = UNKNOWN, .native = true, .sql = UNCOUNTED};
+    struct db_reply reply;
+    bool ok = look(d, &uncounted, &reply, e);
+
+    for (int i = 0; ok && i < result_rows(reply.results[0]); i++) {
+        tell_row(d, &uncounted, reply.results[0], i, i);
+        d->count[UNKNOWN]++;
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
 static bool
 examine_all(struct doctor *d, struct err *e)
 {
@@ -390,6 +424,8 @@ examine_all(struct doctor *d, struct err *e)
         ok = pause_looking(d, e);
     for (int i = 0; ok && i < SYMPTOMS; i++)
         ok = !doubts[i] || examine(d, &symptoms[i], NULL, e);
+    if (ok && d->is_compared)
+        ok = tell_uncounted(d, e);
     if (ok && !d->native)
         tell_aside(d, UNKNOWN, &queue, "of this queue system only the database was looked at");
     return ok;
@@ -572,7 +608,7 @@ run_doctor(struct cli *c, const void *options)
     struct doctor *d = arena_alloc(c->mem, sizeof *d);
     struct err e = {0};
 
-    *d = (struct doctor){.q = {.cli = c}, .use_json = w->act.json};
+    *d = (struct doctor){.q = {.cli = c}, .most_jobs = MANY_JOBS, .use_json = w->act.json};
     if (w->fix && w->act.json)
         return cli_usage(c, "--fix and --json exclude each other");
     if (!w->fix && (w->act.yes || w->act.dry_run || w->act.reason))
