@@ -39,7 +39,6 @@ alerts_done(struct alerts *l)
     if (l->mem)
         arena_free(l->mem);
     free(l->last);
-    free(l->seek);
 }
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -124,43 +123,10 @@ alerts_draw(struct app *a, struct grid *g, struct rect r, int at)
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-/* Selects a row of a list: the row with this id, or the first one whose id begins with it (Failed:
- * queue, error). */
-static const char *
-find_row(const struct list *l, const char *row)
-{
-    size_t len = strlen(row);
-
-    for (int i = 0; i < list_count(l); i++) {
-        const char *id = list_id(l, i);
-        if (!strncmp(id, row, len) && (id[len] == 0 || id[len] == '\n'))
-            return id;
-    }
-    return NULL;
-}
-
 void
 alerts_leave(struct app *a)
 {
     a->alerts.walking = false;
-}
-
-void
-alerts_seek(struct app *a)
-{
-    struct view *v = app_view(a);
-    struct alerts *l = &a->alerts;
-    const char *id;
-
-    if (!l->walking || !l->seek || !v->ops->list || v->ops->screen != l->last_screen)
-        return;
-    id = find_row(v->ops->list(v), l->seek);
-    if (!id)
-        return;
-    list_select(v->ops->list(v), id);
-    v->touched = true;
-    free(l->seek);
-    l->seek = NULL;
 }
 
 /* The index of the alert that follows the last one of the walk. */
@@ -195,13 +161,12 @@ alerts_open(struct app *a, int i)
     if (v->ops->set_filter && *v->ops->filter(v))
         v->ops->set_filter(v, "", &mark, &e);
     free(l->last);
-    free(l->seek);
     l->last = xstrdup(to->row);
-    l->seek = *to->row ? xstrdup(to->row) : NULL;
     l->last_screen = to->screen;
     l->at = i;
     l->walking = true;
-    alerts_seek(a);
+    if (*to->row)
+        seek_row(a, to->row);
     app_say(a, SAY_INFO, "%d of %d  %s: %s", i + 1, all->bad + all->warn, to->where, to->what);
 }
 

@@ -19,8 +19,7 @@ struct alerts {
     uint64_t seen;
     int64_t at_ms;
     int64_t well_ms;     /* since when there has been no alert; 0 = there are some */
-    char *last, *seek;   /* the row of the alert that the walk is at; the row to select as soon as
-                            the list has it */
+    char *last;          /* the row of the alert that the walk is at */
     int last_screen, at; /* the screen of `last`; the place of its alert among all */
     bool walking;        /* the walk opened the screen in front: Esc ends the walk */
 };
@@ -31,7 +30,6 @@ void alerts_done(struct alerts *l);
  * = none. Returns the number of alerts that are shown. */
 int alerts_draw(struct app *a, struct grid *g, struct rect r, int at);
 void alerts_open(struct app *a, int i); /* opens the screen of alert i and selects its row */
-void alerts_seek(struct app *a);        /* after new rows: selects the row of the walk */
 void alerts_leave(struct app *a);       /* the walk has ended */
 void on_alert(struct app *a, int arg);
 const char *no_alert(const struct app *a, int arg);

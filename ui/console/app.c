@@ -210,7 +210,7 @@ app_sync(struct app *a)
                 a->views.stack[i]->ops->update(a->views.stack[i]);
         follow_log_note(a);
         follow_hold(a);
-        alerts_seek(a);
+        seek_turn(a);
         follow_key(a);
     }
     for (int i = 0; i < a->views.nboxes;
@@ -423,6 +423,7 @@ app_free(struct app *a)
     names_done(&a->typed.kinds);
     trail_done(&a->trail);
     follow_done(&a->follow);
+    seek_end(a);
     alerts_done(&a->alerts);
     grid_free(a->grid);
     arena_free(a->frame);

@@ -13,6 +13,7 @@
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/follow.h"
+#include "ui/console/seek.h"
 #include "ui/console/trail.h"
 #include "ui/console/tv.h"
 #include "ui/console/view.h"
@@ -193,6 +194,7 @@ struct app {
     struct replayed replayed;
     struct trail trail;      /* trail.c */
     struct follow follow;    /* follow.c */
+    struct seek seek;        /* seek.c */
     struct alerts alerts;    /* alerts.c */
     struct alert_hook *hook; /* alert_hook.c; NULL = no program is run */
     struct tv tv;            /* tv.c; only with options.tv_ms */

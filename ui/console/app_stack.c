@@ -66,6 +66,7 @@ static void
 leave_view(struct app *a)
 {
     app_drop_boxes(a);
+    seek_end(a);
     if (a->views.depth > 0 && app_view(a)->ops->hide)
         app_view(a)->ops->hide(app_view(a));
 }

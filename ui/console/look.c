@@ -302,6 +302,7 @@ on_move(struct app *a, int move)
     struct list *l = app_list(a);
     struct view *v = app_view(a);
 
+    seek_end(a); /* the user has chosen another row */
     if (l)
         move_list(l, (enum move)move);
     if (v->ops->move)

@@ -133,10 +133,10 @@ put_back(struct view *v, const char *arg, const char *id)
     struct err e = {0};
     struct filter_mark mark;
 
-    if (arg && v->ops->set_filter && strcmp(arg, v->ops->filter(v)) != 0)
+    if (arg && !v->ops->subject && v->ops->set_filter && strcmp(arg, v->ops->filter(v)) != 0)
         v->ops->set_filter(v, arg, &mark, &e); /* can't fail: it was valid before */
     if (*id && v->ops->list)
-        list_select(v->ops->list(v), id);
+        seek_row(v->app, id);
 }
 
 static void
