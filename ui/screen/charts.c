@@ -70,7 +70,7 @@ add_acts(struct charts *c, const struct app *a)
             add_event(c, rows[i].at_ms, "‖", ROLE_WARN);
         else if (!strcmp(rows[i].verb, "resume"))
             add_event(c, rows[i].at_ms, "▸", ROLE_TEXT);
-        else if (!strcmp(rows[i].verb, "set_queue"))
+        else if (!strcmp(rows[i].verb, "set"))
             add_event(c, rows[i].at_ms, "↑", ROLE_TEXT);
     }
 }
