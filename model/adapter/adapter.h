@@ -41,6 +41,7 @@ enum section_id {
     SEC_GROUP_PARTS,
     SEC_GROUP_SAMPLES,
     SEC_AUDIT,
+    SEC_HAPPENED, /* acts, changes of nodes and errors as one list */
     SEC_SCHEDULES,
     SEC_CRON_RUNS,
     SEC_CRON_NEXT,

@@ -39,6 +39,7 @@ const struct section_kind section_kinds[SEC_COUNT] = {
     [SEC_GROUP_PARTS] = {"group_parts", &record_group_part, false, false},
     [SEC_GROUP_SAMPLES] = {"group_samples", &record_group_sample, false, false},
     [SEC_AUDIT] = {"audit", &record_audit, false, false},
+    [SEC_HAPPENED] = {"happened", &record_happened, false, false},
     [SEC_SCHEDULES] = {"schedules", &record_schedule, false, false},
     [SEC_CRON_RUNS] = {"cron_runs", &record_run, false, false},
     [SEC_CRON_NEXT] = {"cron_next", &record_run, false, false},

@@ -291,6 +291,23 @@ static const struct field audit_fields[] = {
 };
 RECORD(audit, audit_fields, audit_row);
 
+#define HA(f) offsetof(struct happened_row, f)
+static const struct field happened_fields[] = {
+    {"id",        F_STR, HA(id),        false},
+    {"what",      F_STR, HA(what),      false},
+    {"at_ms",     F_I64, HA(at_ms),     false},
+    {"target",    F_STR, HA(target),    true },
+    {"queue",     F_STR, HA(queue),     true },
+    {"error_key", F_STR, HA(error_key), true },
+    {"action",    F_STR, HA(action),    true },
+    {"who",       F_STR, HA(who),       true },
+    {"verb",      F_STR, HA(verb),      true },
+    {"reason",    F_STR, HA(reason),    true },
+    {"text",      F_STR, HA(text),      true },
+    {"n",         F_I64, HA(n),         true },
+};
+RECORD(happened, happened_fields, happened_row);
+
 #define H(f) offsetof(struct schedule_row, f)
 static const struct field schedule_fields[] = {
     {"name",            F_STR,  H(name),            false},

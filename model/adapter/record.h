@@ -183,6 +183,16 @@ struct audit_row {
     int64_t at_ms, expected, changed, skipped;
 };
 
+struct happened_row {
+    const char *id;
+    const char *what; /* act, came, died, left (a node); failed, first, last (an error) */
+    const char *target, *queue, *error_key;
+    const char *action, *who, *verb, *reason; /* of an act */
+    const char *text;                         /* what was asked; what the node is; the error */
+    int64_t at_ms;
+    int64_t n; /* rows that an act changed; failed jobs of the error */
+};
+
 struct schedule_row {
     const char *name, *cron, *tz, *queue, *kind, *state; /* active, paused, failed (error) */
     const char *catch_up, *payload, *payload_type, *comment, *paused_by, *pause_reason, *error;
@@ -247,9 +257,9 @@ struct record {
 extern const struct record record_queue, record_count, record_final, record_rate, record_time,
     record_pace, record_minute, record_step, record_life, record_job, record_detail, record_attempt,
     record_node, record_lease, record_group, record_fail_time, record_group_facts,
-    record_group_part, record_group_sample, record_audit, record_schedule, record_run,
-    record_setting, record_sample, record_effect, record_change, record_server, record_role,
-    record_spent;
+    record_group_part, record_group_sample, record_audit, record_happened, record_schedule,
+    record_run, record_setting, record_sample, record_effect, record_change, record_server,
+    record_role, record_spent;
 
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)

@@ -32,6 +32,7 @@ enum topic {
     TOPIC_NODES,
     TOPIC_LEASES, /* of one node or queue, by store_ask_leases */
     TOPIC_AUDIT,
+    TOPIC_HAPPENED, /* acts, changes of nodes, errors, by store_ask_happened */
     TOPIC_SCHEDULES,
     TOPIC_RUNS,   /* the last and the next runs of one schedule, by store_ask_runs */
     TOPIC_HEALTH, /* of the database: connections, transactions, running vacuums */
@@ -193,6 +194,18 @@ const struct node_row *store_node(const struct store *s, const char *node); /* o
 void store_ask_leases(struct store *s, const char *node, const char *queue);
 const struct lease_row *store_leases(const struct store *s, int *n);
 const struct audit_row *store_audit(const struct store *s, int *n);
+/* Asks what happened to a queue, to a node, or to an error of the queue (NULL = not limited to
+ * one), newest first. A call with the same arguments changes nothing. */
+void store_ask_happened(struct store *s, const char *queue, const char *node,
+                        const char *error_key);
+const struct happened_row *store_happened(const struct store *s, int *n);
+/* The nodes that ended in order while this store watched, the last one first. */
+struct left_node {
+    char *id, *node;
+    char *queues; /* that it took, separated by commas; "" = all */
+    int64_t at_ms;
+};
+const struct left_node *store_left(const struct store *s, int *n);
 const struct schedule_row *store_schedules(const struct store *s, int *n);
 const struct schedule_row *store_schedule(const struct store *s, const char *name); /* or NULL */
 /* Asks for the runs of a schedule: the last ones, newest first, and the next ones. */

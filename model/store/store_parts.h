@@ -146,6 +146,13 @@ struct job_topic { /* store_take.c */
     struct rowset detail, attempts;
 };
 
+enum { LEFT_KEPT = 100 };
+
+struct left_nodes { /* store_take.c: the newest ones, the last one first */
+    struct left_node rows[LEFT_KEPT];
+    int n, count; /* count: ever */
+};
+
 struct groups_topic { /* store_groups.c */
     struct rowset rows;
     struct fail_day *days; /* one for each row */
@@ -187,9 +194,10 @@ struct store {
     struct groups_topic groups;
     struct group_topic group;
     struct schedules_topic schedules;
-    struct steps_topic steps;                 /* store_steps.c */
-    struct health_state health;               /* store_health.c */
-    struct rowset life, nodes, leases, audit; /* store_take.c */
+    struct steps_topic steps;                           /* store_steps.c */
+    struct health_state health;                         /* store_health.c */
+    struct rowset life, nodes, leases, audit, happened; /* store_take.c */
+    struct left_nodes left;
 };
 
 void budget_init(struct budget *b, int64_t now);

@@ -76,16 +76,77 @@ store_attempts(const struct store *s, int *n)
 
 /* --- the plain ones --------------------------------------------------------------------------- */
 
+static void
+free_left(struct left_node *l)
+{
+    free(l->id);
+    free(l->node);
+    free(l->queues);
+}
+
+/* Keeps that a node has left. Queue systems forget a node that ends in order, so only a console
+ * that watched knows it. */
+static void
+keep_left(struct store *s, const struct node_row *n)
+{
+    struct left_nodes *l = &s->left;
+
+    if (l->n == LEFT_KEPT)
+        free_left(&l->rows[--l->n]);
+    memmove(&l->rows[1], &l->rows[0], sizeof l->rows[0] * (size_t)l->n++);
+    l->rows[0] = (struct left_node){.id = xasprintf("left %s %d", n->node, ++l->count),
+                                    .node = xstrdup(n->node),
+                                    .queues = xstrdup(n->queues),
+                                    .at_ms = store_now_ms(s)};
+}
+
+/* A node without a heartbeat is known only by its jobs; one that is dead is forgotten after a day.
+ * *at: where the row of the node before was found; both answers have the same order. */
+static bool
+has_left(const struct node_row *n, const struct rowset *now, int *at)
+{
+    const struct node_row *rows = now->rows;
+
+    for (int i = 0; i < now->n; i++) {
+        int k = (*at + i) % now->n;
+        if (!strcmp(rows[k].node, n->node)) {
+            *at = k + 1;
+            return false;
+        }
+    }
+    return n->heartbeat_ms != FIELD_NULL && strcmp(n->state, "dead") != 0;
+}
+
 static bool
 take_nodes(struct store *s, struct db_reply *reply, struct err *e)
 {
-    return store_take_one(reply, 0, &record_node, &s->nodes, e);
+    struct rowset now;
+    int at = 0;
+
+    if (!record_decode(&record_node, db_take(reply, 0), &now, e))
+        return false;
+    const struct node_row *was = s->nodes.rows;
+    for (int i = 0; i < s->nodes.n; i++)
+        if (has_left(&was[i], &now, &at))
+            keep_left(s, &was[i]);
+    replace_rows(&s->nodes, &now);
+    return true;
 }
 
+/* Another source, or another time of a recording: who left there is not known. */
 static void
 clear_nodes(struct store *s)
 {
     rowset_free(&s->nodes);
+    while (s->left.n > 0)
+        free_left(&s->left.rows[--s->left.n]);
+}
+
+const struct left_node *
+store_left(const struct store *s, int *n)
+{
+    *n = s->left.n;
+    return s->left.rows;
 }
 
 const struct node_row *
@@ -153,6 +214,45 @@ store_audit(const struct store *s, int *n)
 }
 
 static bool
+take_happened(struct store *s, struct db_reply *reply, struct err *e)
+{
+    return store_take_one(reply, 0, &record_happened, &s->happened, e);
+}
+
+static void
+clear_happened(struct store *s)
+{
+    rowset_free(&s->happened);
+}
+
+static bool
+is_same(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+void
+store_ask_happened(struct store *s, const char *queue, const char *node, const char *error_key)
+{
+    struct params *p = &s->slots[TOPIC_HAPPENED].params;
+
+    if (s->slots[TOPIC_HAPPENED].chosen && is_same(p->value[PARAM_QUEUE], queue) &&
+        is_same(p->value[PARAM_NODE], node) && is_same(p->value[PARAM_ERROR], error_key))
+        return;
+    params_set(p, PARAM_QUEUE, queue);
+    params_set(p, PARAM_NODE, node);
+    params_set(p, PARAM_ERROR, error_key);
+    store_choose(s, TOPIC_HAPPENED);
+}
+
+const struct happened_row *
+store_happened(const struct store *s, int *n)
+{
+    *n = s->happened.n;
+    return s->happened.rows;
+}
+
+static bool
 take_life(struct store *s, struct db_reply *reply, struct err *e)
 {
     return store_take_one(reply, 0, &record_life, &s->life, e);
@@ -189,6 +289,7 @@ const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
     [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
     [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},
+    [TOPIC_HAPPENED] = {"happened", {SEC_HAPPENED}, 1, 10, take_happened, clear_happened},
     [TOPIC_SCHEDULES] = {"schedules", {SEC_SCHEDULES}, 1, 1,
         store_take_schedules, store_clear_schedules},
     [TOPIC_RUNS] = {"runs", {SEC_CRON_RUNS, SEC_CRON_NEXT}, 2, 2,

@@ -809,6 +809,65 @@ cross join lateral (
     from {schema}.audit a where a.action = l.action offset 0) a
 order by at desc
 
+-- name: happened
+-- params: queue node error limit
+-- what happened to a queue, a node, an error of a queue, or at all, the newest first: acts, of the 2000 newest; nodes
+-- that came or died (a node that left has no row any more); and each error that jobs are failed with, at its first and
+-- its last time. The errors of a node are those of the 1000 newest failed jobs; if there are more, their first times
+-- are not known. A node takes the jobs of a queue if it names the queue or none
+with acts as materialized (
+    select a.* from (select * from {schema}.audit order by at desc limit 2000) a
+    where ($1::text is null or a.queue = $1::text) and ($2::text is null or a.node = $2::text)
+      and ($3::text is null or a.params ->> 'error' is null
+           or {schema}.error_key(left(a.params ->> 'error', 1000)) = $3::text)
+    order by a.at desc limit coalesce($4::int, 200)
+), newest as materialized (
+    select q.id, q.queue, q.error_key, q.changed from {schema}.queue q
+    where $2::text is not null and q.state = 'failed' order by q.changed desc, q.id desc limit 1000
+), errors as materialized (
+    select f.queue, f.error_key, f.n, f.first_at, f.last_at from {schema}.failure_groups() f
+    where $2::text is null and f.error_key <> '*' and ($1::text is null or f.queue = $1::text)
+      and ($3::text is null or f.error_key = $3::text)
+    union all
+    select f.queue, f.error_key, count(*), case when (select count(*) from newest) < 1000 then min(f.changed) end,
+           max(f.changed)
+    from newest f
+    where (select t.node from {schema}.attempt t
+           where t.job = f.id and t.ended between f.changed - interval '1 min' and f.changed + interval '1 min'
+           order by t.ended desc limit 1) = $2::text
+    group by f.queue, f.error_key
+), events as (
+    select 'act' as what, a.at, left(coalesce(a.node, a.queue, a.params ->> 'schedule', a.params ->> 'job', ''), 300)
+           as target, a.queue, null as error_key, a.action, a.who, a.verb, a.reason, null as text, null::bigint as n
+    from acts a
+    union all
+    select e.what, e.at, left(n.lock_key, 200), null, null, null, null, null, null,
+           left(concat_ws(', ', 'version ' || nullif(n.version, ''), 'host ' || nullif(n.host, ''), n.slots || ' slots',
+                          'queues ' || coalesce(nullif(array_to_string(n.queues[:100], ' '), ''), 'all')), 1000), null
+    from {schema}.node n cross join lateral (
+        values ('came', n.started),
+               ('died', case when n.heartbeat < now() - {schema}.setting_interval('node_dead') then n.heartbeat end)
+        ) e (what, at)
+    where ($1::text is null or n.queues is null or n.queues = '{}' or $1::text = any(n.queues))
+      and ($2::text is null or n.lock_key = $2::text)
+    union all
+    select t.what, t.at, e.queue, e.queue, e.error_key, null, null, null, null, e.error_key, e.n
+    from errors e cross join lateral (
+        values ('first', case when e.first_at < e.last_at then e.first_at end),
+               (case when e.first_at = e.last_at then 'failed' else 'last' end, e.last_at)) t (what, at)
+), newest_events as materialized (
+    select * from events where at is not null order by at desc limit coalesce($4::int, 200)
+)
+select e.what || ' ' || coalesce(e.action::text, e.queue || e'\n' || e.error_key, e.target) as id, e.what,
+       {ms(e.at)} as at_ms, e.target, e.queue, e.error_key, e.action::text, e.who, left(e.verb, 100) as verb,
+       left(e.reason, 1000) as reason, coalesce(e.text, a.change) as text, coalesce(e.n, a.n) as n
+from newest_events e
+left join lateral (
+    select {schema}.audit_change(x) as change,
+           (select sum(b.changed)::bigint from {schema}.audit_batch b where b.action = x.action) as n
+    from {schema}.audit x where x.action = e.action offset 0) a on true
+order by e.at desc, 1
+
 -- name: schedules
 -- params: schedule
 -- the outcome of the last run is that of its job; history is read from the day of the run on. missed = how many of the
