@@ -62,6 +62,13 @@ payloads(void)
     pg_run(con_db(), "select push('mail', '{\"customer\": \"acme\"}'::json)");
 }
 
+static void
+paused(void)
+{
+    con_ready("mail", 3);
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'mail', 'lunch')");
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Two errors on a node that lives, and one of another. */
@@ -79,9 +86,9 @@ static const struct task tasks[] = {
     {"what is wrong at all", 0, 24, 80, trouble,
      {{"", "× gone"}, {"", "▲ fax"}, {"", "BAD"}}, NULL, NULL},
     {"go to what the first alert says", 1, 24, 80, trouble,
-     {{"!", "›× gone"}}, NULL, NULL},
+     {{"", "× gone"}, {"!", "›× gone"}}, NULL, NULL},
     {"release the leases of the dead node", 4, 24, 80, trouble,
-     {{"!", "›× gone"}, {"L", "Release leases: gone"}, {"enter", "2 jobs → ready"}, {"y", "release: "}},
+     {{"", "× gone"}, {"!", "›× gone"}, {"L", "Release leases: gone"}, {"enter", "2 jobs → ready"}, {"y", "release: "}},
      "select count(*) from work_queue where lock_key = 'gone'", "0"},
     {"why does this queue stand", 1, 24, 100, at_its_limit,
      {{"enter", "limit: all of 2 in use"}}, NULL, NULL},
@@ -104,6 +111,9 @@ static const struct task tasks[] = {
     {"pause a queue", 4, 24, 80, payloads,
      {{"p", "Pause queue: mail"}, {"text:why enter", "y yes"}, {"y", "pause: "}},
      "select pause_reason from queue_config where queue = 'mail'", "why"},
+    {"resume a queue", 2, 24, 80, paused,
+     {{"p", "1 queue → resumed"}, {"y", "resume: 1 queue"}},
+     "select paused_at is null from queue_config where queue = 'mail'", "t"},
     {"find a job by its payload", 3, 24, 80, payloads,
      {{"/ text:payload~acme enter", "filter payload~acme"}, {"", "1 of 1"}}, NULL, NULL},
     {"was it so last night", 3, 45, 140, payloads,
@@ -124,6 +134,23 @@ count_keys(const char *keys)
     return n;
 }
 
+/* Types keys and waits for what the screen shows then. Returns the number of keys. */
+static int
+press(struct vt *vt, const char *keys, const char *want)
+{
+    if (*keys)
+        vt_keys(vt, keys);
+    vt_want(vt, want);
+    return count_keys(keys);
+}
+
+static void
+is_at_most(const char *name, int keys, int most)
+{
+    if (keys > most)
+        fail_msg("%s: %d keys, at most %d are meant", name, keys, most);
+}
+
 static void
 does_task(void **state)
 {
@@ -134,16 +161,11 @@ does_task(void **state)
     t->setup();
     con_start(&vt, t->rows, t->cols, NULL);
     vt_want(&vt, "›"); /* rows */
-    for (int i = 0; i < STEPS && t->steps[i].keys; i++) {
-        keys += count_keys(t->steps[i].keys);
-        if (*t->steps[i].keys)
-            vt_keys(&vt, t->steps[i].keys);
-        vt_want(&vt, t->steps[i].want);
-    }
+    for (int i = 0; i < STEPS && t->steps[i].keys; i++)
+        keys += press(&vt, t->steps[i].keys, t->steps[i].want);
     if (t->sql)
         pg_wait(con_db(), t->sql, t->result, 10000);
-    if (keys > t->most)
-        fail_msg("%s: %d keys, at most %d are meant", t->name, keys, t->most);
+    is_at_most(t->name, keys, t->most);
     con_quit(&vt);
 }
 
@@ -164,19 +186,17 @@ ends_what_holds_vacuum_back(void **state)
     snprintf(sql, sizeof sql, "select count(*) from pg_stat_activity where pid = %d",
              PQbackendPID(etl));
     con_start(&vt, 24, 80, NULL);
-    vt_keys(&vt, "7");
-    vt_want(&vt, "etl");
-    vt_keys(&vt, "K");
-    vt_want(&vt, "End a session");
+    int n = press(&vt, "7", "etl");
+    n += press(&vt, "K", "End a session");
     vt_want(&vt, "Type the pid");
-    vt_keys(&vt, keys);
+    n += press(&vt, keys, "1 session told to end");
     pg_wait(con_db(), sql, "0", 60000);
-    vt_want(&vt, "1 session told to end");
+    is_at_most("end what holds back vacuum", n, 4);
     con_quit(&vt);
     PQfinish(etl);
 }
 
-/* Ten first; all are done, so y is enough for the rest: 3 r Enter y are four keys. */
+/* Ten first; all are done, so y is enough for the rest. */
 static void
 requeues_a_group_with_care(void **state)
 {
@@ -185,19 +205,17 @@ requeues_a_group_with_care(void **state)
     (void)state;
     con_failed("fax", 105, "no paper");
     con_start(&vt, 24, 80, NULL);
-    vt_keys(&vt, "3");
-    vt_want(&vt, "no paper");
-    vt_keys(&vt, "r");
-    vt_want(&vt, "first 10, then ask");
-    vt_keys(&vt, "enter");
+    int keys = press(&vt, "3", "no paper");
+    keys += press(&vt, "r", "first 10, then ask");
+    keys += press(&vt, "enter", "10");
     for (int i = 0; i < 600 && pg_int(con_db(), "select count(*) from history") < 10; i++) {
         pg_run(con_db(), "select complete('w', lease, version, seq) "
                          "from claim('w', 10, queues => '{fax}')");
         vt_came(&vt, "what never comes", 100);
     }
     vt_want(&vt, "The other 95?");
-    vt_keys(&vt, "y");
-    vt_want(&vt, "requeue: 95 jobs");
+    keys += press(&vt, "y", "requeue: 95 jobs");
+    is_at_most("requeue a group with care", keys, 4);
     assert_int_equal(con_count("state = 'failed'"), 0);
     con_quit(&vt);
 }
