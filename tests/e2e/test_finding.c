@@ -437,10 +437,39 @@ trail(void **state)
     con_quit(&vt);
 }
 
+/* The page of a node says how long it has held its jobs, as bars; there is no bar without a job
+ * outside of the longest and the shortest. */
+static void
+a_node_says_how_long(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_running("mail", 4, "node-a");
+    con_running("fax", 1, "node-a");
+    con_node("node-a", true);
+    pg_run(con_db(), "update work_queue set lock_timeout = now() + interval '1 day', started = "
+                     "now() - case queue when 'fax' then interval '3 h' else interval '3 min' end");
+    con_start(&vt, 30, 80, NULL);
+    vt_keys(&vt, "4");
+    vt_want(&vt, "node-a");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "how long ago it took its 5 jobs");
+    vt_want(&vt, "2m to 10m   ████████████████████████████████████████       4");
+    vt_want(&vt, "10m to 1h                                                  ·");
+    vt_want(&vt, "1h or more  ██████████░");
+    assert_false(vt_find(&vt, "30s to 2m", &(int){0}, &(int){0}));
+    vt_resize(&vt, 16, 80); /* the lists come first */
+    vt_gone(&vt, "how long ago");
+    vt_want(&vt, "mail");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_node_says_how_long, con_empty),
         cmocka_unit_test_setup(ends, con_empty),
         cmocka_unit_test_setup(bounded, con_empty),
         cmocka_unit_test_setup(walks_the_states, con_empty),

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TWO_W = 110, HEAD = 2, LEAST = 3 };
+enum { HEAD = 2, LEAST = 3 };
 
 void
 panes_add(struct panes *p, const char *title, const struct list_def *def, void *ctx)
@@ -113,7 +113,7 @@ draw_column(struct panes *p, int first, int step, struct grid *g, struct rect r,
 void
 panes_draw(struct panes *p, struct grid *g, struct rect r, const struct list_look *look)
 {
-    if (r.w < TWO_W) {
+    if (r.w < PANES_TWO_W) {
         draw_column(p, 0, 1, g, r, look);
         return;
     }

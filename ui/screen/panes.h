@@ -6,7 +6,7 @@
 
 #include "ui/widget/list.h"
 
-enum { PANES_MOST = 6 };
+enum { PANES_MOST = 6, PANES_TWO_W = 110 }; /* as wide as that, a page has two columns */
 
 struct pane {
     const char *title;

@@ -3,6 +3,7 @@
  * nobody acts; as panes its leases and the other nodes of its host. Enter on a row opens its page.
  */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "ui/screen/node_evidence.h"
 #include "ui/screen/panes.h"
 #include "ui/screen/views.h"
+#include "ui/term/chart.h"
 
 enum { PANE_LEASES, PANE_HOST };
 
@@ -164,6 +166,84 @@ draw_future(const struct node_page *v, const struct node_row *n, struct grid *g,
     buf_free(&text);
 }
 
+/* --- for how long its jobs run ---------------------------------------------------------------- */
+
+/* How many jobs it has held for less than each of these times; the last one has no end. */
+static const struct {
+    const char *name;
+    int64_t upto_ms;
+} spans[] = {
+    {"under 1s",   1000     },
+    {"1s to 3s",   3000     },
+    {"3s to 10s",  10000    },
+    {"10s to 30s", 30000    },
+    {"30s to 2m",  120000   },
+    {"2m to 10m",  600000   },
+    {"10m to 1h",  3600000  },
+    {"1h or more", INT64_MAX},
+};
+enum { SPANS_N = (int)(sizeof spans / sizeof *spans), SPAN_NAME_W = 12, SPAN_BAR_W = 40 };
+
+struct ages {
+    int64_t jobs[SPANS_N], most, total;
+    int first, last; /* the spans that have jobs, and those between; none: first > last */
+};
+
+static struct ages
+ages_of(const struct leases *l, int64_t now_ms)
+{
+    struct ages a = {.first = SPANS_N, .last = -1};
+
+    for (int i = 0; i < l->n; i++) {
+        const struct lease_row *row = &l->rows[i].l;
+        int k = 0;
+        if (row->started_ms == FIELD_NULL || row->jobs <= 0)
+            continue;
+        while (k < SPANS_N - 1 && now_ms - row->started_ms >= spans[k].upto_ms)
+            k++;
+        a.jobs[k] += row->jobs;
+        a.total += row->jobs;
+        a.most = a.jobs[k] > a.most ? a.jobs[k] : a.most;
+        a.first = k < a.first ? k : a.first;
+        a.last = k > a.last ? k : a.last;
+    }
+    return a;
+}
+
+/* The rows that the panes leave: two lines of each, and the rows of its list. */
+static int
+rows_left(const struct panes *p, struct rect r)
+{
+    int n = list_count(p->list[PANE_LEASES].list), other = list_count(p->list[PANE_HOST].list);
+    bool beside = r.w >= PANES_TWO_W;
+
+    return r.h - 2 - (beside ? (n > other ? n : other) : n + other + 2);
+}
+
+/* How long ago it took the jobs that it holds. Only in the rows that the panes leave. */
+static void
+draw_ages(const struct node_page *v, struct grid *g, struct rect *r)
+{
+    struct ages a = ages_of(&v->leases, v->view.app->now_ms);
+    int h = a.last - a.first + 2;
+
+    if (a.total == 0 || rows_left(&v->panes, *r) < h + 1)
+        return;
+    struct rect in = rect_cut_bottom(r, h);
+    grid_rule(g, rect_cut_top(&in, 1), ROLE_BOX_TITLE,
+              arena_printf(v->view.app->frame, "how long ago it took its %s",
+                           fmt_plural(a.total, "job").s));
+    for (int k = a.first; k <= a.last; k++) {
+        struct rect row = rect_inset(rect_cut_top(&in, 1), 3, 0), bar;
+        grid_str(g, rect_cut_left(&row, SPAN_NAME_W), ROLE_TEXT, spans[k].name);
+        bar = rect_cut_left(&row, row.w > SPAN_BAR_W + 8 ? SPAN_BAR_W : row.w - 8);
+        if (a.jobs[k] > 0)
+            chart_bar(g, bar, fmax((double)a.jobs[k] / (double)a.most, 1.0 / bar.w));
+        grid_right(g, rect_cut_left(&row, 8), a.jobs[k] ? ROLE_TEXT : ROLE_DIM,
+                   a.jobs[k] ? fmt_count(a.jobs[k]).s : "·");
+    }
+}
+
 static void
 node_draw(struct view *view, struct grid *g, struct rect r)
 {
@@ -190,6 +270,7 @@ node_draw(struct view *view, struct grid *g, struct rect r)
                                            ? "no lease"
                                            : "asking ...";
     v->panes.list[PANE_HOST].empty = *n->host ? "no other" : "its host is not known";
+    draw_ages(v, g, &r);
     panes_draw(&v->panes, g, r, &look);
 }
 
