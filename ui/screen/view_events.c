@@ -7,7 +7,6 @@
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 struct events_view {
     struct table_view table;
