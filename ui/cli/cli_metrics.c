@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "ui/cli/cli_file.h"
 #include "ui/cli/cli_http.h"
 #include "ui/cli/cli_sources.h"
 #include "ui/cli/verbs.h"
@@ -144,23 +145,13 @@ static bool
 replace_file(const char *path, const struct buf *text, struct err *e)
 {
     char *fresh = xasprintf("%s.%d", path, (int)getpid());
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    size_t done = 0;
-    bool ok = fd >= 0;
+    bool ok = cli_file_write(fresh, 0644, text->data, text->len);
 
-    while (ok && done < text->len) {
-        ssize_t n = write(fd, text->data + done, text->len - done);
-        ok = n > 0 || (n < 0 && errno == EINTR);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    ok = ok && fsync(fd) == 0 && rename(fresh, path) == 0;
-    if (!ok)
+    if (ok && rename(fresh, path) != 0) {
+        ok = fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
+        unlink(fresh);
+    } else if (!ok)
         fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
-    if (fd >= 0) {
-        close(fd);
-        if (!ok)
-            unlink(fresh);
-    }
     free(fresh);
     return ok;
 }

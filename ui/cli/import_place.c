@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "ui/cli/cli_file.h"
 
 enum { TEXT_MOST = 400, LOW_DIGITS = 16 };
 
@@ -61,18 +62,13 @@ import_place_read(const char *path, struct import_place *p, bool *is_there, stru
 static bool
 write_text(const char *path, const struct import_place *p)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int n =
-        fd < 0 ? -1
-               : dprintf(fd,
-                         "queuetop push --resume: an import that has not ended\n"
-                         "ids from %s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n",
-                         p->first_id, p->line, p->before, p->rejects);
-    bool ok = n > 0 && fsync(fd) == 0;
+    char text[TEXT_MOST];
+    int n = snprintf(text, sizeof text,
+                     "queuetop push --resume: an import that has not ended\n"
+                     "ids from %s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n",
+                     p->first_id, p->line, p->before, p->rejects);
 
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return cli_file_write(path, 0600, text, (size_t)n);
 }
 
 /* The name itself is on the disk, too, once its folder is. */
@@ -102,7 +98,7 @@ import_place_write(const char *path, const struct import_place *p, bool is_first
     ok = ok && sync_folder(path);
     if (!ok) {
         fail(e, ERR_SYS, "--resume: %s: %s", path, strerror(errno));
-        unlink(fresh);
+        (void)unlink(fresh);
     }
     free(fresh);
     return ok;
