@@ -501,10 +501,11 @@ say_end(struct import *i)
 {
     bool is_whole = i->code == CLI_DONE && !i->is_over;
 
-    if (!is_whole)
-        keep_place(i);
-    else if (i->w->resume && unlink(i->w->resume) != 0)
-        cli_say(i->c, "%s: %s", i->w->resume, strerror(errno));
+    if (!keep_place(i) && is_whole)
+        i->code = CLI_SERVER;
+    if (is_whole && i->is_resumed && i->next_line == i->from_line)
+        cli_say(i->c, "an earlier run has pushed all rows; to push them again, remove %s",
+                i->w->resume);
     cli_say(i->c, "%" PRId64 " job%s pushed", i->pushed, i->pushed == 1 ? " was" : "s were");
     if (i->rejects >= 0 && i->rejected)
         cli_say(i->c, "%" PRId64 " row%s rejected: see %s", i->rejected,
@@ -514,7 +515,7 @@ say_end(struct import *i)
     else if (!is_whole && !i->w->resume)
         cli_say(i->c, "to go on there: --from-line %" PRId64, i->next_line);
     if (is_whole && !i->rejected)
-        return CLI_DONE;
+        return i->code;
     return i->pushed ? CLI_PART : i->code ? i->code : i->is_over ? CLI_PART : CLI_USAGE;
 }
 

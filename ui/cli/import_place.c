@@ -21,9 +21,7 @@ enum { TEXT_MOST = 400, LOW_DIGITS = 16 };
 /* The lower half of a uuid: two bits of its variant, then 62 that count the lines. */
 static const uint64_t counted = (UINT64_C(1) << 62) - 1;
 
-static const char format[] =
-    "queuetop push --resume: an import that has not ended\n"
-    "ids from %36s\nline %" SCNd64 "\nbefore %" SCNx64 "\nrejects %" SCNd64 "\n%n";
+static const char title[] = "queuetop push --resume: the place of an import\nids from ";
 
 void
 import_place_begin(struct import_place *p)
@@ -32,14 +30,52 @@ import_place_begin(struct import_place *p)
     queue_make_id(p->first_id);
 }
 
+/* Moves *at behind that text; false: something else stands there. */
 static bool
-parse(const char *text, struct import_place *p)
+skip(const char **at, const char *text)
 {
-    int end = 0;
+    bool is_there = !strncmp(*at, text, strlen(text));
 
-    return sscanf(text, format, p->first_id, &p->line, &p->before, &p->rejects, &end) == 4 &&
-           end > 0 && text[end] == 0 && strlen(p->first_id) == QUEUE_ID_LEN && p->line > 0 &&
-           strspn(p->first_id, "0123456789abcdef-") == QUEUE_ID_LEN;
+    *at += is_there ? strlen(text) : 0;
+    return is_there;
+}
+
+static bool
+take_number(const char **at, const char *label, int64_t *n)
+{
+    char *end;
+
+    if (!skip(at, label))
+        return false;
+    *n = strtoll(*at, &end, 10);
+    bool ok = end > *at;
+    *at = end;
+    return ok;
+}
+
+static bool
+take_hash(const char **at, const char *label, uint64_t *hash)
+{
+    char *end;
+
+    if (!skip(at, label))
+        return false;
+    *hash = strtoull(*at, &end, 16);
+    bool ok = end > *at;
+    *at = end;
+    return ok;
+}
+
+static bool
+parse(const char *at, struct import_place *p)
+{
+    if (!skip(&at, title) || strspn(at, "0123456789abcdef-") != QUEUE_ID_LEN)
+        return false;
+    memcpy(p->first_id, at, QUEUE_ID_LEN);
+    p->first_id[QUEUE_ID_LEN] = 0;
+    at += QUEUE_ID_LEN;
+    return take_number(&at, "\nline ", &p->line) && take_hash(&at, "\nbefore ", &p->before) &&
+           take_number(&at, "\nrejects ", &p->rejects) && !strcmp(at, "\n") && p->line > 0;
 }
 
 bool
@@ -64,8 +100,7 @@ write_text(const char *path, const struct import_place *p)
 {
     char text[TEXT_MOST];
     int n = snprintf(text, sizeof text,
-                     "queuetop push --resume: an import that has not ended\n"
-                     "ids from %s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n",
+                     "%s%s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n", title,
                      p->first_id, p->line, p->before, p->rejects);
 
     return cli_file_write(path, 0600, text, (size_t)n);

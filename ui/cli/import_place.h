@@ -1,6 +1,6 @@
-/* The place of an import in a file (--resume), which outlives the process: from where to go on, and
- * the ids of the jobs. The id of a row is made from the first id and the number of its line, so a
- * row that is pushed again is the same job. */
+/* The place of an import in a file (--resume), which outlives the process, also one that has ended:
+ * from where to go on, and the ids of the jobs. The id of a row is made from the first id and the
+ * number of its line, so a row that is pushed again is the same job. */
 #ifndef UI_CLI_IMPORT_PLACE_H
 #define UI_CLI_IMPORT_PLACE_H
 
