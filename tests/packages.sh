@@ -91,6 +91,13 @@ as_dev() { # folder, command of a shell, in the checkout
 
 version=$(sed -n 's/^VERSION = //p' Makefile)
 
+# debian/control and the Makefile name the packages that a build needs, each for itself.
+try_deps() { # suite
+    local root
+    root=$(checkout "$1" "deb-deps-$1")
+    step "$1: make deps-deb brings what make deb and make dist ask for" within "$root" sh -c \
+        'cd /home/dev/queuetop && make deps-deb && dpkg-checkbuilddeps ui/dist/debian/control && command -v lintian && command -v debootstrap'
+}
 build_deb() { # suite: the packages into $ROOTS/debs-SUITE
     local root
     root=$(checkout "$1" "deb-build-$1" build-essential debhelper lintian)
@@ -131,6 +138,7 @@ units='set -eux
 part_deb() {
     local suite root
     for suite in ${SUITES:-bookworm trixie}; do
+        try_deps "$suite"
         build_deb "$suite"
         older "$ROOTS/debs-$suite" >/dev/null
         root=$(fresh "$suite" "deb-try-$suite")
@@ -161,28 +169,32 @@ trap "systemctl poweroff --no-block" EXIT
 rm /usr/sbin/policy-rc.d
 units="queuetop-scheduler queuetop-worker@mails queuetop-record queuetop-metrics"
 systemctl start postgresql@15-main
+PGPORT=$(pg_conftool -s 15 main show port) # another one than 5432 if that was taken on this machine
+export PGPORT
 su postgres -c "createdb app && queuetop install -d app &&
     psql -X -d app -c \"create role queuetop login in role queues_worker, queues_viewer\""
-printf "%s\n" PGHOST=/run/postgresql PGDATABASE=app >/etc/queuetop/queuetop.env
+printf "%s\n" PGHOST=/run/postgresql PGPORT=$PGPORT PGDATABASE=app >/etc/queuetop/queuetop.env
 printf "%s\n" "QUEUETOP_OPTIONS=--queues mails" \
     "QUEUETOP_COMMAND=sh -c \"id -un; pwd; touch here; cat\"" >/etc/queuetop/worker-mails.env
 systemctl enable --now $units
 id=$(su postgres -c "queuetop push mails --payload 17 -d app")
 until su postgres -c "queuetop job $id -d app" | grep "^state  *completed"; do :; done
 su postgres -c "queuetop job $id -d app" | grep -A3 result: | tr -d "\n" | grep "queuetop  /var/lib/queuetop-worker/mails  17"
-until exec 3<>/dev/tcp/127.0.0.1/9187; do :; done
-printf "GET /metrics HTTP/1.0\r\n\r\n" >&3
-grep "^queuetop_up.* 1" <&3
+scrape() { exec 3<>/dev/tcp/127.0.0.1/9187 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3; }
+until (scrape) | grep "^queuetop_up.* 1"; do :; done
 until ls /var/lib/queuetop/record/record-20*; do :; done
 for unit in $units; do
     systemctl is-active $unit
     systemd-analyze security --threshold=29 $unit | tail -1
 done
 scheduler=$(systemctl show -P MainPID queuetop-scheduler) worker=$(systemctl show -P MainPID queuetop-worker@mails)
+recorded() { cat /var/lib/queuetop/record/* | wc -c; }
+before=$(recorded)
 dpkg --install /queuetop.deb
 [ "$(systemctl show -P MainPID queuetop-scheduler)" != "$scheduler" ]
 [ "$(systemctl show -P MainPID queuetop-worker@mails)" = "$worker" ]
 for unit in $units; do systemctl is-active $unit; done
+until [ "$(recorded)" -gt "$before" ]; do :; done
 systemctl stop $units
 for unit in $units; do [ "$(systemctl show -P Result $unit)" = success ]; done
 systemctl start $units
@@ -200,7 +212,7 @@ boot() { # folder
             mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" && mount -t tmpfs tmpfs "$root/run" || exit 1
         mkdir -p "$root/old" && cd "$root" && pivot_root . old && umount -l /old || exit 1
         exec env -i PATH=/usr/sbin:/usr/bin SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=0 \
-            timeout 900 systemd-nspawn --register=no --keep-unit --boot --directory /inner
+            timeout 900 systemd-nspawn --register=no --keep-unit --private-network --boot --directory /inner
     ' boot "$1" </dev/null
 }
 part_services() {
