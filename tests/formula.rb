@@ -6,6 +6,7 @@
 #   ruby tests/formula.rb FORMULA install PREFIX   FORMULA lies beside the archive
 
 require "digest"
+require "etc"
 require "pathname"
 require "tmpdir"
 
@@ -53,6 +54,7 @@ class Formula
   end
 end
 
+ENV["MAKEFLAGS"] = "-j#{Etc.nprocessors}"
 file, verb, prefix = ARGV
 load file
 formula = ObjectSpace.each_object(Formula.singleton_class).find { |c| c != Formula }
