@@ -70,16 +70,17 @@ with hour as materialized (
     select queue, error_key from {schema}.failure_groups()
     where last_at > now() - interval '1 h' and exists (select from hour where failed > 0)
 ), remain as (
-    select h.queue, (select count(*) from (
-            select from groups g cross join lateral (
-                select from {schema}.queue q
-                where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key
-                  and q.state = 'failed' and q.changed > now() - interval '1 h'
-                order by q.error_key desc, q.changed desc limit 10) j
-            where g.queue = h.queue limit 10) x) as failed_left
-    from hour h where not exists (select from groups g where g.queue = h.queue and g.error_key = '*')
+    select g.queue, sum(j.n) as n, bool_or(g.error_key = '*') as more
+    from groups g cross join lateral (
+        select count(*) as n from (
+            select from {schema}.queue q
+            where q.queue = g.queue and q.error_key >= g.error_key and q.error_key <= g.error_key
+              and q.state = 'failed' and q.changed > now() - interval '1 h'
+            order by q.error_key desc, q.changed desc limit 10) f) j
+    group by g.queue
 )
-select queue, completed, failed, failed_left,
+select queue, completed, failed,
+       case when failed > 0 and more is not true then least(10, coalesce(n, 0))::bigint end as failed_left,
        round(wait_p50)::bigint as wait_p50_ms, round(wait_p99)::bigint as wait_p99_ms,
        round(run_p50)::bigint as run_p50_ms, round(run_p99)::bigint as run_p99_ms
 from {schema}.percentiles(null, now() - (
