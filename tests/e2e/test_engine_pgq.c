@@ -173,7 +173,7 @@ acts_in_the_console(void **state)
     assert_string_equal(pg_value(c, "select queue_ticker_paused from pgq.queue"), "t");
     vt_want(&vt, "‖ events"); /* the table has been read again */
     vt_keys(&vt, "p");
-    vt_want(&vt, "1 queue → resumed");
+    vt_want(&vt, "events goes on");
     vt_keys(&vt, "y");
     vt_want(&vt, "resume: 1 queue resumed");
     vt_keys(&vt, "q");

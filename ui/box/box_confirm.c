@@ -291,17 +291,17 @@ say_one(const struct confirm_box *c)
 
 /* Which rows these are, unless a line above names the one, and when they were counted. */
 static void
-say_these(struct confirm_box *c)
+say_these(struct confirm_box *c, bool is_named)
 {
     struct app *a = c->view.app;
-    const char *at = fmt_time(action_counted_ms(c->action), a->options.utc).s;
-    bool one = *c->job || act_infos[action_act(c->action)].target != PARAM_IDS;
+    struct fmt at = fmt_time(action_counted_ms(c->action), a->options.utc);
+    bool one = act_infos[action_act(c->action)].target != PARAM_IDS;
 
-    if (one || !*action_these(c->action))
-        question_say(&c->ask, ROLE_DIM, "as of", "%s", at);
+    if (is_named || !*action_these(c->action))
+        question_say(&c->ask, ROLE_DIM, "as of", "%s", at.s);
     else
-        say_lines(&c->ask, ROLE_DIM, "these",
-                  arena_printf(a->frame, "%s; counted %s", action_these(c->action), at));
+        say_lines(&c->ask, ROLE_DIM, one ? "where" : "these",
+                  arena_printf(a->frame, "%s; counted %s", action_these(c->action), at.s));
 }
 
 static void
@@ -314,7 +314,7 @@ say_act(struct confirm_box *c)
     question_say(&c->ask, ROLE_TEXT, NULL, " ");
     say_target(c);
     say_evidence(c);
-    say_these(c);
+    say_these(c, one || *c->job);
     say_undo(&c->ask, c->action);
 }
 
