@@ -44,7 +44,7 @@ env VT_SLOW=4 LC_ALL=C.UTF-8 LD_PRELOAD="$tmp/clock.so" QUEUETOP_CLOCK="$tmp/clo
     'run:psql -qX -f tests/screens/fixture_week.sql' "run:$tmp/autovacuum" \
     env:PGUSER=bob want:report.daily \
     'run:psql -qX -U postgres -f tests/screens/fixture_live.sql' \
-    'key:+ +' 'want:live 1s' key:g settle:1500 "shot:$out/80_queues.svg" \
+    'key:+ +' 'gone:live, each' key:g settle:1500 "shot:$out/80_queues.svg" \
     resize:45x140 settle:1200 "shot:$out/140_queues.svg" \
     'key:j enter' want:LAST settle:300 "shot:$out/140_queue.svg" \
     'type::jobs queue:image.resize state:failed,retry' key:enter 'want:1 of 12' \

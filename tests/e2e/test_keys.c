@@ -113,6 +113,18 @@ without_names(struct vt *vt)
 }
 
 static void
+follows(struct vt *vt)
+{
+    press(vt, "follow");
+    vt_want(vt, "is followed on all screens");
+    press(vt, "events");
+    vt_want(vt, "followed from here on");
+    vt_keys(vt, "esc");
+    press(vt, "follow");
+    vt_want(vt, "is no longer followed");
+}
+
+static void
 everywhere_too(void **state)
 {
     struct vt vt;
@@ -121,14 +133,7 @@ everywhere_too(void **state)
     con_failed("mail.send", 2, "boom");
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "mail.send");
-    press(&vt, "follow");
-    vt_want(&vt, "is followed on all screens");
-    press(&vt, "follow");
-    vt_want(&vt, "is no longer followed");
-    press(&vt, "events");
-    vt_want(&vt, "followed from here on");
-    vt_keys(&vt, "esc F");
-    vt_want(&vt, "is no longer followed");
+    follows(&vt);
     press(&vt, "sql");
     vt_want(&vt, "SQL of this screen");
     vt_keys(&vt, "j k esc");

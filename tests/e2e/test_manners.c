@@ -73,7 +73,7 @@ file_settles(void **state)
     con_ready("mail.send", 2);
     write_config("interval = 5s\nutc = yes\ncolour = red\ntheme = contrast\n");
     start(&vt, NULL);
-    vt_want(&vt, "live 5s");
+    vt_want(&vt, "live, each 5s");
     vt_want(&vt, "config:3: colour: no such setting");
     const char *header = vt_row(&vt, 0);
     assert_int_equal(header[strlen(header) - 1], 'Z');
@@ -82,7 +82,7 @@ file_settles(void **state)
     vt_want(&vt, "no such setting");
     con_quit(&vt);
     start(&vt, (const char *const[]){"--interval", "2s", "--theme", "dark", NULL});
-    vt_want(&vt, "live 2s"); /* options override the file */
+    vt_want(&vt, "live, each 2s"); /* options override the file */
     assert_int_equal(vt_cell(&vt, 3, 1).bg, VT_DEFAULT);
     con_quit(&vt);
 }
@@ -129,7 +129,7 @@ page_settles(void **state)
     con_spawn(&vt, 24, 140, NULL, /* room for the clock, also where the console slows itself down */
               (const char *const[]){config_env, state_env, "PGSERVICE=prod", file, NULL});
     vt_want(&vt, "PRODUCTION");
-    vt_want(&vt, "live 2s");
+    vt_want(&vt, "live, each 2s");
     const char *header = vt_row(&vt, 0);
     assert_int_equal(header[strlen(header) - 1], 'Z');
     assert_null(strstr(header, "PRODUCTION?"));

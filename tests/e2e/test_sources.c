@@ -260,7 +260,7 @@ one_dies(void **state)
     (void)state;
     side_by_side(&vt, NULL);
     vt_want(&vt, "ready 6");
-    vt_want(&vt, "live 0.2s");
+    vt_want(&vt, "live, each 0.2s");
     pg_run(any, "alter database books allow_connections false");
     pg_run(any, "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'books' "
                 "and application_name like 'queuetop%%'");
