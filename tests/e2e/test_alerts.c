@@ -62,7 +62,7 @@ tab_walks_the_panes(void **state)
     vt_keys(&vt, "4 tab");
     vt_want(&vt, "› gone leases (1)");
     vt_want(&vt, "IF RELEASED");
-    vt_want(&vt, "│ ›     2 ");
+    vt_want(&vt, " ›      2 ");
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");
     vt_keys(&vt, "esc");

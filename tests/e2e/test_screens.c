@@ -40,7 +40,7 @@ struct step {
 };
 static const struct step steps[] = {
     {"j",                                     "image.resize",                                   "asking ...", "queues"   },
-    {"enter",                                 "ENOSPC",                                         "asking ...", "queue"    },
+    {"enter",                                 "next to start",                                  "asking ...", "queue"    },
     {"esc 2",                                 "unfinished jobs",                                NULL,         NULL       },
     {"/ text:queue:image.resize enter / end", "queue:image.resize",                             NULL,         NULL       },
     {"type: state:failed,retry",              " of 12",                                         NULL,         NULL       },

@@ -101,7 +101,7 @@ say_node(struct look *l, const struct node_row *n)
                                   fmt_plural(n->running, "running job").s,
                                   n->running == 1 ? "s" : "ve");
     if (!strcmp(n->state, "dead") && *ago)
-        return arena_printf(l->mem, "died %s and holds %s", ago, leases);
+        return arena_printf(l->mem, "died %s, holds %s", ago, leases);
     if (!strcmp(n->state, "dead") || !strcmp(n->state, "unknown"))
         return arena_printf(l->mem, "no heartbeat ever, holds %s", leases);
     if (node_is_cut_off(n))

@@ -23,8 +23,10 @@ draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
         return;
     int64_t left = l->l.lease_until_ms - c->now_ms;
     char text[64];
-    snprintf(text, sizeof text, "%s%s", left < 0 ? "over by " : "",
-             fmt_age(left < 0 ? -left : left).s);
+    struct fmt age = fmt_age(left < 0 ? -left : left);
+    if (left < 0 && (int)(sizeof "over by " - 1 + strlen(age.s)) > r.w) /* never cut in the age */
+        age = fmt_age_short(-left);
+    snprintf(text, sizeof text, "%s%s", left < 0 ? "over by " : "", age.s);
     grid_right(g, r, left < 0 ? ROLE_BAD : ROLE_TEXT, text);
 }
 

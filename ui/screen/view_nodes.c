@@ -270,7 +270,7 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
         pen_printf(&p, ROLE_DIM, wide ? " of %s at work" : "/%s", fmt_count(s.slots).s);
     }
     if (s.lost > 0 && !foreign && p.r.w >= LOST_LEAST_W)
-        pen_printf(&p, ROLE_BAD, ", %s lost", fmt_count(s.lost).s);
+        pen_printf(&p, ROLE_BAD, "%s %s lost", s.slots > 0 ? "," : "", fmt_count(s.lost).s);
     if (s.leases != FIELD_NULL && p.r.w >= LEASES_LEAST_W) {
         pen_put(&p, ROLE_DIM, "  leases ");
         pen_put(&p, ROLE_STRONG, fmt_count(s.leases).s);
