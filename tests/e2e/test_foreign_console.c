@@ -293,6 +293,8 @@ ways_out_are_said(void **state)
     vt_want(&vt, "orders");
     vt_keys(&vt, "P");
     vt_want(&vt, "purge: pgmq has no call for it: delete rows of a_QUEUE by archived_at");
+    vt_keys(&vt, "h");
+    vt_want(&vt, "keeps no audit and no times of nodes");
     vt_keys(&vt, "p");
     vt_want(&vt, "pause: its readers are stopped in their own programs");
     vt_keys(&vt, "2");

@@ -74,6 +74,8 @@ everywhere(void **state)
     vt_want_row(&vt, 1, "[6 Audit");
     press(&vt, "database");
     vt_want(&vt, "vacuum");
+    press(&vt, "happened");
+    vt_want(&vt, "what happened");
     press(&vt, "messages");
     vt_want(&vt, "in this session");
     press(&vt, "overview");

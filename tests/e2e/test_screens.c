@@ -60,6 +60,7 @@ static const struct step steps[] = {
     {"type:61 2 * * *",                       "61 2",                                           NULL,         NULL       },
     {"tab tab text:reports enter",            "minute: 61 is not with",                         NULL,         "new"      },
     {"esc 6",                                 "[6 Audit",                                       "asking ...", "audit"    },
+    {"h",                                     "first failed",                                   "asking ...", "happened" },
     {"8",                                     "messages",                                       NULL,         "messages" },
     {"?",                                     "On this screen",                                 NULL,         "help"     },
 };

@@ -32,6 +32,7 @@ app_unavailable(const struct app *a, enum topic t)
         [TOPIC_NODES] = "does not record which worker runs a job",
         [TOPIC_LEASES] = "does not record the jobs of a node; Enter lists the running jobs",
         [TOPIC_AUDIT] = "keeps no audit: what you did is in Messages (8)",
+        [TOPIC_HAPPENED] = "keeps no audit and no times of nodes, so nobody can tell what happened",
         [TOPIC_SCHEDULES] = "keeps no schedules in the database; its code may",
         [TOPIC_RUNS] = "does not record the runs of a schedule",
     };

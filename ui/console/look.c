@@ -576,7 +576,8 @@ const struct command commands_look[] = {
     {.name = "right", .keys = "Right", .help = "In a job: to the right; in Jobs: the next state, Enter filters by it",
      .scope = IN_JOB | IN_JOBS, .run = on_move, .arg = MOVE_RIGHT, .moves = MOVES_ON},
     {.name = "open", .keys = "Enter", .help = "Open the row",
-     .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW,
+     .scope = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_DATABASE | IN_OVERVIEW |
+              IN_HAPPENED,
      .foot = 3, .run = on_open, .why_not = no_open, .moves = MOVES_ON},
     {.name = "back", .keys = "Esc", .help = "Back, wherever you came from; first ends F, then clears marks and the filter",
      .scope = IN_ALL, .foot = 19, .run = on_back, .why_not = no_back, .moves = MOVES_ON},
