@@ -44,8 +44,8 @@ what_is_long_due_is_no_number(void **state)
     (void)state;
     pg_run(c, "insert into queue (queue, run_after) values ('q', now() + interval '1 h')");
     pg_run(c, "update queue set run_after = now() - interval '40 days'");
-    /* The place from which steps look for due jobs is of that time, too. A slow step that found none
-     * would have moved it to now. */
+    /* The place from which steps look for due jobs is of that time, too. A slow step that found
+     * none would have moved it to now. */
     pg_run(c, "update tick set after = '-infinity', after_seq = 0");
     pg_run(c, "update scheduler set until = '-infinity'");
     expect(c, "-2", "select slot from claim_or_wait('n', 1, null, '{other}')");

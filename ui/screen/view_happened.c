@@ -13,7 +13,6 @@
 #include "ui/console/table_view.h"
 #include "ui/facts/happened.h"
 #include "ui/screen/views.h"
-#include "ui/term/words.h"
 
 static const char of_queue[] = "queue ", of_node[] = "node ", of_error[] = "error ";
 
