@@ -130,7 +130,7 @@ the_database(void **state)
         const struct look *l = &looks[i];
         start(&vt, l);
         vt_keys(&vt, "7");
-        vt_want(&vt, "is idle in transact");
+        vt_want(&vt, "holds back vacuum for");
         vt_want(&vt, "history ");
         picture(&vt, "database", l);
         vt_keys(&vt, "K");
