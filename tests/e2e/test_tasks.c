@@ -112,7 +112,7 @@ static const struct task tasks[] = {
      {{"p", "Pause queue: mail"}, {"text:why enter", "y yes"}, {"y", "pause: "}},
      "select pause_reason from queue_config where queue = 'mail'", "why"},
     {"resume a queue", 2, 24, 80, paused,
-     {{"p", "1 queue → resumed"}, {"y", "resume: 1 queue"}},
+     {{"p", "mail goes on"}, {"y", "resume: 1 queue"}},
      "select paused_at is null from queue_config where queue = 'mail'", "t"},
     {"find a job by its payload", 3, 24, 80, payloads,
      {{"/ text:payload~acme enter", "filter payload~acme"}, {"", "1 of 1"}}, NULL, NULL},
