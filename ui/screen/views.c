@@ -6,10 +6,9 @@
 #include <string.h>
 
 const struct view_ops *const view_table[] = {
-    &view_queues,   &view_jobs,   &view_failures, &view_nodes,  &view_schedules,
-    &view_audit,    &view_health, &view_messages, &view_job,    &view_help,
-    &view_overview, &view_queue,  &view_node,     &view_events, &view_happened,
-    NULL,
+    &view_queues, &view_jobs,     &view_failures, &view_nodes, &view_schedules, &view_audit,
+    &view_health, &view_messages, &view_job,      &view_help,  &view_overview,  &view_queue,
+    &view_node,   &view_events,   &view_happened, NULL,
 };
 
 bool
