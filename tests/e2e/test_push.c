@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -531,6 +532,32 @@ want_place(const char *name, const char *line)
     fail_msg("%s has no '%s'", name, line);
 }
 
+/* What is refused changes no file: not the rejects, nor what was named for them by mistake. */
+static void
+a_refused_import_changes_no_file(void)
+{
+    char *bad = read_whole("bad.csv"), *rows = read_whole("t.csv");
+    int lock = open("place.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    check_run(NULL, "push killed --csv t.csv --resume place --rejects bad.csv", 3, "",
+              "another import with --resume place is running");
+    close(lock);
+    check_run(NULL, "push killed --csv other --resume place", 2, "", "other");
+    write_file("other", "payload\n1\n2\n");
+    check_run(NULL, "push killed --csv other --resume place --rejects bad.csv", 2, "",
+              "rows before line 602");
+    check_run(NULL, "push killed --csv t.csv --resume place --rejects t.csv", 2, "",
+              "the file that is read");
+    char *bad_now = read_whole("bad.csv"), *rows_now = read_whole("t.csv");
+    assert_string_equal(bad_now, bad);
+    assert_string_equal(rows_now, rows);
+    free(bad);
+    free(rows);
+    free(bad_now);
+    free(rows_now);
+}
+
 /* Killed between a batch and the note of it: then the file has the place before that batch. Some of
  * its jobs have ended meanwhile, and a row was rejected. */
 static void
@@ -561,9 +588,7 @@ a_killed_import_goes_on(void **state)
     pg_run(conn, "select c.* from claim('n', 2000, queues => '{killed}') x, complete('n', "
                  "array[x.lease], array[x.version], array[x.seq]) c");
     check("select count(*) > 0 from queues.history where queue = 'killed'", "t");
-    check_run(NULL, "push killed --csv other --resume place", 2, "", "other");
-    write_file("other", "payload\n1\n2\n");
-    check_run(NULL, "push killed --csv other --resume place", 2, "", "rows before line 602");
+    a_refused_import_changes_no_file();
     check_run(NULL, "push killed --csv t.csv --resume place --rejects bad.csv", 6, NULL,
               "600 jobs were pushed");
     check("select count(*) || ' ' || count(distinct p) from (select payload::text from queues.queue"
@@ -581,6 +606,7 @@ a_killed_import_goes_on(void **state)
         " queues.history where queue = 'killed')",
         "1499");
     unlink("place");
+    unlink("place.lock");
     free(bad);
     free(before);
     buf_free(&first);

@@ -32,7 +32,7 @@ struct import {
     struct cli *c;
     const struct import_words *w;
     struct queue *queue;
-    int fd, rejects;
+    int fd, rejects, lock;
     char chunk[CHUNK];
     struct buf in;
     size_t took;   /* bytes of the last batch */
@@ -54,7 +54,7 @@ struct import {
     struct import_place place;           /* of --resume */
     bool is_resumed;                     /* the place is that of an earlier run */
     bool is_found;                       /* and the rows before it are the same */
-    bool may_repeat;                     /* rows of the next batch may have been pushed */
+    int may_repeat;                      /* so many of the next jobs may have been pushed */
     bool has_answer;
     struct err answer;
     int code;
@@ -180,12 +180,30 @@ read_place(struct import *i, struct err *e)
     import_place_begin(&i->place);
     if (!i->w->resume)
         return true;
+    i->lock = import_place_lock(i->w->resume, e);
+    if (i->lock < 0)
+        return false;
     if (!import_place_read(i->w->resume, &i->place, &i->is_resumed, e))
         return false;
     i->is_found = !i->is_resumed;
-    i->may_repeat = i->is_resumed;
+    i->may_repeat = i->is_resumed ? BATCH : 0;
     i->from_line = i->is_resumed ? i->place.line : 0;
     return true;
+}
+
+/* What the earlier run rejected after its place was written will be rejected again. Another file
+ * than that of the earlier run is left as it is. */
+static bool
+forget_rejects(const struct import *i, struct err *e)
+{
+    struct stat of;
+
+    if (i->rejects < 0 || i->place.rejects < 0 || fstat(i->rejects, &of) != 0 ||
+        !S_ISREG(of.st_mode) || of.st_dev != i->place.rejects_dev ||
+        of.st_ino != i->place.rejects_ino || of.st_size <= i->place.rejects)
+        return true;
+    return ftruncate(i->rejects, i->place.rejects) == 0 ||
+           fail(e, ERR_SYS, "%s: %s", i->w->rejects, strerror(errno));
 }
 
 /* The first row, or the end, from the place on: are all rows before it those of the earlier run? */
@@ -194,12 +212,13 @@ find_place(struct import *i, int64_t line, uint64_t before, struct err *e)
 {
     if (!i->w->resume || i->is_found)
         return true;
-    i->is_found = line == i->place.line && before == i->place.before;
-    return i->is_found ||
-           fail(e, ERR_USAGE,
-                "the rows before line %" PRId64 " of %s are not those of the import that "
-                "stopped there: for another file, give --resume another name",
-                i->place.line, i->w->file);
+    if (line != i->place.line || before != i->place.before)
+        return fail(e, ERR_USAGE,
+                    "the rows before line %" PRId64 " of %s are not those of the import that "
+                    "stopped there: for another file, give --resume another name",
+                    i->place.line, i->w->file);
+    i->is_found = forget_rejects(i, e);
+    return i->is_found;
 }
 
 static bool
@@ -214,6 +233,8 @@ write_place(struct import *i, bool is_first, struct err *e)
         if (fsync(i->rejects) != 0)
             return fail(e, ERR_SYS, "%s: %s", i->w->rejects, strerror(errno));
         i->place.rejects = of.st_size;
+        i->place.rejects_dev = of.st_dev;
+        i->place.rejects_ino = of.st_ino;
     }
     return import_place_write(i->w->resume, &i->place, is_first, e);
 }
@@ -234,7 +255,7 @@ keep_place(struct import *i)
 {
     struct err e = {0};
 
-    i->may_repeat = i->may_repeat && i->n == 0;
+    i->may_repeat = i->may_repeat > i->n ? i->may_repeat - i->n : 0;
     if (!i->w->resume || !i->is_found || write_place(i, false, &e))
         return true;
     cli_say(i->c, "%s", e.text);
@@ -248,7 +269,7 @@ name_job(const struct import *i, const struct import_row *row, struct queue_push
 {
     if (!*job->id && i->w->resume) {
         import_place_id(&i->place, row->line, job->id);
-        job->check_id = i->may_repeat;
+        job->check_id = i->may_repeat > 0;
     } else if (!*job->id)
         queue_make_id(job->id);
 }
@@ -463,17 +484,6 @@ is_same_file(int a, int b)
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-/* What the earlier run rejected after its place was written will be rejected again. */
-static bool
-forget_rejects(const struct import *i)
-{
-    struct stat of;
-
-    return !i->is_resumed || i->place.rejects < 0 || fstat(i->rejects, &of) != 0 ||
-           !S_ISREG(of.st_mode) || of.st_size <= i->place.rejects ||
-           ftruncate(i->rejects, i->place.rejects) == 0;
-}
-
 static bool
 open_rejects(struct import *i, struct err *e)
 {
@@ -482,7 +492,7 @@ open_rejects(struct import *i, struct err *e)
         return true;
     /* a pipe that nobody reads is refused instead of waited for */
     i->rejects = open(i->w->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0 || !forget_rejects(i))
+    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0)
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
     if (is_same_file(i->fd, i->rejects))
         return fail(e, ERR_USAGE, "%s: --rejects is the file that is read", i->w->rejects);
@@ -550,6 +560,7 @@ cli_import(struct cli *c, const struct import_words *w)
                          .from_line = w->from_line,
                          .fd = STDIN_FILENO,
                          .rejects = -1,
+                         .lock = -1,
                          .mem = arena_new()};
     i->columns = (struct import_columns){.is_json = w->is_json, .names = &w->names};
     if (strcmp(w->file, "-") != 0)
@@ -568,6 +579,8 @@ cli_import(struct cli *c, const struct import_words *w)
         close(i->fd);
     if (i->rejects >= 0)
         close(i->rejects);
+    if (i->lock >= 0)
+        close(i->lock);
     buf_free(&i->in);
     import_done(&i->columns);
     arena_free(i->mem);

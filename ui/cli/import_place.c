@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "model/base/mem.h"
@@ -75,7 +76,8 @@ parse(const char *at, struct import_place *p)
     p->first_id[QUEUE_ID_LEN] = 0;
     at += QUEUE_ID_LEN;
     return take_number(&at, "\nline ", &p->line) && take_hash(&at, "\nbefore ", &p->before) &&
-           take_number(&at, "\nrejects ", &p->rejects) && !strcmp(at, "\n") && p->line > 0;
+           take_number(&at, "\nrejects ", &p->rejects) && take_hash(&at, " of ", &p->rejects_dev) &&
+           take_hash(&at, " ", &p->rejects_ino) && !strcmp(at, "\n") && p->line > 0;
 }
 
 bool
@@ -95,13 +97,35 @@ import_place_read(const char *path, struct import_place *p, bool *is_there, stru
                 path);
 }
 
+int
+import_place_lock(const char *path, struct err *e)
+{
+    char *name = xasprintf("%s.lock", path);
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0) {
+        fail(e, ERR_USAGE, "--resume: %s: %s", name, strerror(errno));
+    } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            fail(e, ERR_REFUSED, "another import with --resume %s is running", path);
+        else
+            fail(e, ERR_SYS, "--resume: %s: %s", name, strerror(errno));
+        close(fd);
+        fd = -1;
+    }
+    free(name);
+    return fd;
+}
+
 static bool
 write_text(const char *path, const struct import_place *p)
 {
     char text[TEXT_MOST];
     int n = snprintf(text, sizeof text,
-                     "%s%s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 "\n", title,
-                     p->first_id, p->line, p->before, p->rejects);
+                     "%s%s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 " of %" PRIx64
+                     " %" PRIx64 "\n",
+                     title, p->first_id, p->line, p->before, p->rejects, p->rejects_dev,
+                     p->rejects_ino);
 
     return cli_file_write(path, 0600, text, (size_t)n);
 }

@@ -13,11 +13,15 @@
 
 struct import_place {
     char first_id[QUEUE_ID_LEN + 1];
-    int64_t line;    /* all rows before this line are pushed or rejected */
-    uint64_t before; /* import_hash() of these rows */
-    int64_t rejects; /* size of the file of rejects then; -1 = none, or no file */
+    int64_t line;                      /* all rows before this line are pushed or rejected */
+    uint64_t before;                   /* import_hash() of these rows */
+    int64_t rejects;                   /* size of the file of rejects then; -1 = none, or no file */
+    uint64_t rejects_dev, rejects_ino; /* which file that was */
 };
 
+/* Keeps other runs with this place out, by a lock on PATH.lock, until the process ends or the
+ * descriptor is closed: -1 and *e if another run has it. The file itself stays. */
+int import_place_lock(const char *path, struct err *e) __attribute__((warn_unused_result));
 /* The place of an import that begins. */
 void import_place_begin(struct import_place *p);
 /* False: the file can't be read, or holds something else. *is_there: there is such a file. */
