@@ -82,8 +82,10 @@ on_clock(void *ctx, const struct err *e, const char *text)
     (void)text;
     w->is_telling_clock = false;
     w->is_clock_told = e->kind == ERR_NONE;
-    w->is_clock_unheard = !strcmp(e->sqlstate, "42883");
-    if (e->kind != ERR_NONE && e->kind != ERR_CONN && !w->is_clock_unheard)
+    /* no such function in an older queue, or no right to call it: told again when the worker
+     * registers again */
+    w->is_clock_unheard = !strncmp(e->sqlstate, "42", 2);
+    if (e->kind != ERR_NONE && e->kind != ERR_CONN && strcmp(e->sqlstate, "42883") != 0)
         log_line(LOG_WARN, "node_clock: %s", e->text);
 }
 

@@ -121,7 +121,7 @@ struct worker {
     int64_t clock_told_ms; /* what the server has noted of our clock, if is_clock_told */
     bool is_clock_told;
     bool is_telling_clock; /* node_clock is out */
-    bool is_clock_unheard; /* the queue is older and has no node_clock */
+    bool is_clock_unheard; /* the queue has no node_clock, or no right to it */
     bool is_clock_wrong;   /* and the log says so */
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
     int idle_wait_ms, claimed_n;

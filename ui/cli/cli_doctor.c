@@ -387,21 +387,23 @@ compare_clocks(struct doctor *d, struct err *e)
     return true;
 }
 
-/* Names the queues with too many jobs to compare their counters. */
-static bool
-tell_uncounted(struct doctor *d, struct err *e)
+/* Names the queues with too many jobs to compare their counters, or says why it can't. */
+static void
+tell_uncounted(struct doctor *d)
 {
     static const struct symptom uncounted = {
         .name = "counters", .level = UNKNOWN, .native = true, .sql = UNCOUNTED};
+    struct err e = {0};
     struct db_reply reply;
-    bool ok = look(d, &uncounted, &reply, e);
+    bool ok = look(d, &uncounted, &reply, &e);
 
     for (int i = 0; ok && i < result_rows(reply.results[0]); i++) {
         tell_row(d, &uncounted, reply.results[0], i, i);
         d->count[UNKNOWN]++;
     }
+    if (!ok)
+        tell_aside(d, UNKNOWN, &uncounted, e.text);
     db_reply_done(&reply);
-    return ok;
 }
 
 static bool
@@ -425,7 +427,7 @@ examine_all(struct doctor *d, struct err *e)
     for (int i = 0; ok && i < SYMPTOMS; i++)
         ok = !doubts[i] || examine(d, &symptoms[i], NULL, e);
     if (ok && d->is_compared)
-        ok = tell_uncounted(d, e);
+        tell_uncounted(d);
     if (ok && !d->native)
         tell_aside(d, UNKNOWN, &queue, "of this queue system only the database was looked at");
     return ok;

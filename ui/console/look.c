@@ -481,6 +481,7 @@ click(struct app *a, int x, int y)
         on_screen(a, tab);
         return;
     }
+    seek_end(a);
     if (l && list_click(l, x, y, !no_sort(a, 0)) == HIT_SELECTED && !no_row(a, 0))
         on_open(a, 0);
 }

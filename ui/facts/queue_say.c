@@ -100,8 +100,11 @@ queue_say_advice(const struct queue_line *l, struct buf *out)
         buf_str(out, " (l changes it)");
         break;
     case HELD_SLOTS:
-        buf_printf(out, "held by slots: all %s of its nodes are in use",
-                   fmt_plural(l->o.held_of, "slot").s);
+        if (l->o.held_of == 1)
+            buf_str(out, "held by slots: the only slot of its nodes is in use");
+        else
+            buf_printf(out, "held by slots: all %s slots of its nodes are in use",
+                       fmt_count(l->o.held_of).s);
         say_missing(l, out);
         break;
     case HELD_RATE:
