@@ -14,7 +14,10 @@ enum { NOW = 1000000000, MINUTE = 60000 };
 static struct queue_row
 queue(void)
 {
-    return (struct queue_row){.queue = "q", .oldest_ms = FIELD_NULL, .failed_per_s = (double)NAN};
+    return (struct queue_row){.queue = "q",
+                              .oldest_ms = FIELD_NULL,
+                              .failed_left = FIELD_NULL,
+                              .failed_per_s = (double)NAN};
 }
 
 static void
@@ -51,6 +54,13 @@ test_failures_that_somebody_requeued(void **state)
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed = FIELD_NULL;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
+    q.failed = 4000; /* older ones; of those of the hour few are left */
+    q.failed_left = 3;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
+    q.failed_left = MANY_FAILED;
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
+    q.failed = 0; /* asked for more often */
+    assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WELL);
 }
 
 static void

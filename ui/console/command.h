@@ -27,10 +27,11 @@ enum scope { /* bit set of the screens on which a command works */
              IN_DATABASE = 512,
              IN_OVERVIEW = 1024,
              IN_HAPPENED = 2048,
+             IN_EVENTS = 4096,
              IN_REPLAY = 32768, /* set besides the bit of the screen while a recording is shown */
              IN_DIALOG = 65536, /* boxes that ask: help lists their keys, the box handles them */
              IN_TABLES = IN_QUEUES | IN_JOBS | IN_FAILED | IN_NODES | IN_SCHEDULES | IN_AUDIT |
-                         IN_DATABASE | IN_MESSAGES | IN_OVERVIEW | IN_HAPPENED,
+                         IN_DATABASE | IN_MESSAGES | IN_OVERVIEW | IN_HAPPENED | IN_EVENTS,
              IN_ALL = IN_TABLES | IN_JOB | IN_HELP
 };
 

@@ -294,7 +294,7 @@ on_events(struct app *a, int arg)
 const struct command commands_follow[] = {
     {.name = "follow", .keys = "F", .help = "Follow this queue, job or error: the cursor stays on it, screens say how it is",
      .scope = IN_ALL & ~IN_HELP, .run = on_follow, .why_not = no_follow},
-    {.name = "events", .keys = "i", .help = "What happens to what F follows, as it comes; follows this row if F follows nothing",
+    {.name = "events", .keys = "i", .help = "What happens to what F follows, or to this row, as it comes",
      .scope = IN_ALL & ~IN_HELP, .run = on_events, .why_not = no_events},
     {0},
 };

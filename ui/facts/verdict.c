@@ -56,8 +56,10 @@ verdict_of_age(int64_t age_ms)
 static int64_t
 failed_lately(const struct queue_row *q)
 {
-    if (q->failed_left != FIELD_NULL)
+    if (q->failed_left != FIELD_NULL && (q->failed == FIELD_NULL || q->failed > q->failed_left))
         return q->failed_left;
+    if (q->failed_left != FIELD_NULL) /* asked for more rarely than the number of all */
+        return q->failed;
     bool fewer = q->failed != FIELD_NULL && q->failed < q->failed_hour;
 
     return fewer && !(q->failed_per_s > 0) ? q->failed : q->failed_hour;

@@ -137,7 +137,7 @@ events_copy(struct view *view)
 const struct view_ops view_events = {
     .name = "events",
     .tab = 1,
-    .scope = IN_MESSAGES,
+    .scope = IN_EVENTS,
     .size = sizeof(struct events_view),
     .init = events_init,
     .done = table_done,
