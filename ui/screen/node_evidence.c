@@ -33,11 +33,11 @@ static void
 say_clock(struct pen *p, const struct node_row *n)
 {
     int64_t ahead = n->clock_ahead_ms;
-    struct fmt far = fmt_duration(ahead < 0 ? -ahead : ahead);
     char text[80];
 
     if (ahead == FIELD_NULL)
         return;
+    struct fmt far = fmt_duration(ahead < 0 ? -ahead : ahead);
     bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
     if (is_wrong)
         snprintf(text, sizeof text, " · its clock is %s %s", far.s, ahead < 0 ? "behind" : "ahead");
