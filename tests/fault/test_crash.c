@@ -154,7 +154,8 @@ every_job_is_completed_once(void **state)
     open_gate();
     pg_wait(conn, "select count(*) from queues.history", "2000", WAIT_MS);
     kill(workers[1].pid, SIGCONT);
-    proc_want(&workers[1], "answer refused, the lease is lost");
+    /* Its answers are refused; or a heartbeat comes first, and it kills its commands. */
+    proc_want(&workers[1], "the lease is lost");
 
     for (int i = 1; i < WORKERS; i++)
         kill(workers[i].pid, SIGTERM);
