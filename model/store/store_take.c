@@ -117,16 +117,20 @@ has_left(const struct node_row *n, const struct rowset *now, int *at)
     return n->heartbeat_ms != FIELD_NULL && strcmp(n->state, "dead") != 0;
 }
 
+enum { RECENT_MS = 20000 };
+
 static bool
 take_nodes(struct store *s, struct db_reply *reply, struct err *e)
 {
     struct rowset now;
     int at = 0;
+    /* after a longer pause nobody knows how a process has ended */
+    bool is_recent = store_age_ms(s, TOPIC_NODES) < RECENT_MS;
 
     if (!record_decode(&record_node, db_take(reply, 0), &now, e))
         return false;
     const struct node_row *was = s->nodes.rows;
-    for (int i = 0; i < s->nodes.n; i++)
+    for (int i = 0; is_recent && i < s->nodes.n; i++)
         if (has_left(&was[i], &now, &at))
             keep_left(s, &was[i]);
     replace_rows(&s->nodes, &now);

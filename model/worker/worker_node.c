@@ -110,12 +110,12 @@ tell_clock(struct worker *w, int64_t ahead)
 static void
 compare_clocks(struct worker *w)
 {
-    int64_t there = queue_server_ms(w->queue);
-    int64_t ahead = there ? clock_ahead_ms(there, w->node_sent_ms, clock_wall_ms()) : 0;
+    int64_t there = queue_server_ms(w->queue), now = clock_wall_ms();
+    int64_t ahead = there ? clock_ahead_ms(there, w->node_sent_ms, now) : 0;
     bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
 
-    if (!there)
-        return;
+    if (!there || (ahead == 0 && now - w->node_sent_ms > CLOCK_CHANGE_MS))
+        return; /* a slow answer hides a difference that is smaller than its time */
     if (is_wrong && !w->is_clock_wrong)
         log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's", w->node,
                  (double)(ahead < 0 ? -ahead : ahead) / 1000, ahead < 0 ? "behind" : "ahead");
