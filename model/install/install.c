@@ -19,9 +19,9 @@ enum {
     SCRIPT_MS = 600000,
     PLAIN_TABLES = 2,
     OLDEST_SERVER = 13,
-    BEGIN_PARAMS = 7,
+    BEGIN_PARAMS = 8,
     ADOPT_PARAMS = 5,
-    MORE_STATEMENTS = 12 /* beside the scripts and migrations */
+    MORE_STATEMENTS = 13 /* beside the scripts and migrations */
 };
 
 struct install_state {
@@ -365,8 +365,11 @@ add_begin(const struct install_job *j, struct install_list *l, int lock_ms)
     l->begin[4] = (struct db_param){.value = l->wait};
     l->begin[5] = (struct db_param){.value = l->seen};
     l->begin[6] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
+    l->begin[7] = (struct db_param){.value = j->due > 0 ? "on" : "off"};
     l->stmts[l->n++] = (struct db_stmt){
         .sql = text_of("install_begin"), .nparams = BEGIN_PARAMS, .params = l->begin};
+    l->stmts[l->n++] =
+        (struct db_stmt){.sql = text_of("install_functions"), .nparams = 1, .params = l->begin};
 }
 
 /* Adds, in this order: the statements that rename the plain tables, the part of each migration

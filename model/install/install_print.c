@@ -101,6 +101,7 @@ add_begin(struct buf *out, const struct install_options *o, int from)
         buf_str(out, "set local check_function_bodies = off; -- their tables are changed later\n");
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         add_setting(out, settings[i][0], settings[i][1]);
+    add_setting(out, "drops", from && from < install_newest(o) ? "on" : "off");
     buf_str(out, guard);
     if (!from)
         buf_str(out, fresh);

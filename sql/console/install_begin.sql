@@ -1,7 +1,7 @@
 -- Opens `queuetop install`: the settings that the scripts under sql/core read, how long a lock is waited for, and a
 -- lock against a second installer. $1 schema, $2 viewer role, $3 worker role, $4 operator role, $5 milliseconds, $6 the
--- version that was seen, $7 off = function bodies are not checked, because their tables are changed later.
--- queuetop.before: the functions as they are before, see 88_functions.sql. All settings end with the transaction.
+-- version that was seen, $7 off = function bodies are not checked, because their tables are changed later, $8 on =
+-- functions that are no longer made are dropped. All settings end with the transaction.
 select pg_catalog.set_config('queuetop.schema', $1::text, true),
        pg_catalog.set_config('queuetop.viewer', $2::text, true),
        pg_catalog.set_config('queuetop.worker', $3::text, true),
@@ -9,8 +9,5 @@ select pg_catalog.set_config('queuetop.schema', $1::text, true),
        pg_catalog.set_config('lock_timeout', $5::text, true),
        pg_catalog.set_config('queuetop.version', $6::text, true),
        pg_catalog.set_config('check_function_bodies', $7::text, true),
-       pg_catalog.set_config('queuetop.before', coalesce((
-           select pg_catalog.string_agg(pg_catalog.concat(p.oid, ':', p.xmin), ' ')
-           from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-           where n.nspname = $1::text), ''), true),
+       pg_catalog.set_config('queuetop.drops', $8::text, true),
        pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('queuetop install'), pg_catalog.hashtext($1::text))::text

@@ -1,7 +1,8 @@
 -- Which functions there are: who may call them, and which of them this install has made. Functions that an earlier
 -- install made and this one did not are dropped. Table made_function remembers the functions of the last install; a
 -- function of anybody else is not in it. A function counts as made by this install if its row in pg_proc is another one
--- than before the first script: install keeps these rows in the setting queuetop.before.
+-- than before the first script: install keeps these rows in the setting queuetop.before. Only an install that brings a
+-- newer version drops functions: of two programs of the same version one may make functions that the other does not know.
 
 create or replace function role_functions() returns table (kind text, functions text[])
 language sql immutable set search_path from current as $$
@@ -39,6 +40,7 @@ comment on column made_function.source is 'The md5 of its source: if somebody ha
 do $$
 declare
     before text[] := string_to_array(current_setting('queuetop.before', true), ' ');
+    drops  boolean := coalesce(current_setting('queuetop.drops', true), '') = 'on';
     f      record;
     why    text;
 begin
@@ -47,7 +49,7 @@ begin
     end if;
     for f in select p.oid, m.name, m.source = md5(p.prosrc) as is_ours
              from pg_proc p join made_function m on m.name = p.proname || '(' || oidvectortypes(p.proargtypes) || ')'
-             where p.pronamespace = quote_ident(current_schema())::regnamespace
+             where drops and p.pronamespace = quote_ident(current_schema())::regnamespace
                and p.oid || ':' || p.xmin = any(before)
              order by m.name loop
         if not f.is_ours then

@@ -405,6 +405,23 @@ what_is_no_longer_made_is_dropped(void **state)
                      0);
 }
 
+/* A program of the same version may know functions that this one does not: they stay until an
+ * installation brings a newer version. */
+static void
+the_same_version_drops_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    pg_run(f->conn, "create function other_003() returns int language sql as 'select 7';"
+                    "insert into made_function select 'other_003()', md5(prosrc) from pg_proc"
+                    " where proname = 'other_003'");
+    pg_run(f->conn, "drop function setting_int(text) cascade");
+    must_install(f, again, "brought up to date");
+    left_are(f, "other_003");
+    must_install(f, earlier_ones(2), "version 4 made from version 2");
+    left_are(f, "changed_003 dead_003 used_003");
+}
+
 /* The printed text does the same, also where a tool sets a savepoint before each statement. */
 static void
 the_printed_text_drops_the_same(void **state)
@@ -546,6 +563,7 @@ main(void)
         T(migrations_from_the_base_on_a_busy_queue),
         T(the_program_upgrades_the_base_on_a_busy_queue),
         T(what_is_no_longer_made_is_dropped),
+        T(the_same_version_drops_nothing),
         T(the_printed_text_drops_the_same),
         T(it_is_tried_again),
         T(a_signal_ends_it_at_the_server),
