@@ -2,7 +2,8 @@
 -- install made and this one did not are dropped. Table made_function remembers the functions of the last install; a
 -- function of anybody else is not in it. A function counts as made by this install if its row in pg_proc is another one
 -- than before the first script: install keeps these rows in the setting queuetop.before. Only an install that brings a
--- newer version drops functions: of two programs of the same version one may make functions that the other does not know.
+-- newer version drops functions: of two programs of the same version one may make functions that the other does not
+-- know.
 
 create or replace function role_functions() returns table (kind text, functions text[])
 language sql immutable set search_path from current as $$

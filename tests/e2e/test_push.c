@@ -558,18 +558,52 @@ a_refused_import_changes_no_file(void)
     free(rows_now);
 }
 
+static void
+all_end(void)
+{
+    for (int i = 0; i < 100 && pg_int(conn, "select count(*) from queue where queue = 'killed'");
+         i++) {
+        pg_run(conn, "select schedule('test')");
+        pg_run(conn, "select c.* from claim('n', 2000, queues => '{killed}') x, complete('n', "
+                     "array[x.lease], array[x.version], array[x.seq]) c");
+    }
+}
+
+/* With a small batch first: what may have been pushed is more than that. */
+static void
+goes_on_by_a_pipe(const char *first)
+{
+    int gate = open("gate", O_RDWR | O_CLOEXEC);
+    struct buf rest = {0};
+    struct proc p;
+
+    add_lines(&rest, 605, 1501);
+    proc_queuetop(&p, NULL, "push killed --csv gate --resume place --rejects bad.csv -d \"%s\"",
+                  dsn);
+    assert_int_equal(write(gate, first, strlen(first)), strlen(first));
+    assert_int_equal(write(gate, "602\n603\n604\n", 12), 12);
+    want_place("place", "\nline 605\n");
+    assert_int_equal(write(gate, rest.data, rest.len), rest.len);
+    close(gate);
+    assert_int_equal(proc_wait(&p), 6);
+    char *said = proc_errors(&p);
+    assert_non_null(strstr(said, "600 jobs were pushed"));
+    free(said);
+    proc_done(&p);
+    buf_free(&rest);
+}
+
 /* Killed between a batch and the note of it: then the file has the place before that batch. Its
  * jobs have ended meanwhile, and a row was rejected. */
 static void
 a_killed_import_goes_on(void **state)
 {
-    struct buf first = {0}, second = {0}, rest = {0}, all = {0};
+    struct buf first = {0}, second = {0}, all = {0};
     struct proc p;
 
     (void)state;
     add_lines(&first, 1, 601);
     add_lines(&second, 602, 901);
-    add_lines(&rest, 605, 1501);
     add_lines(&all, 1, 1501);
     write_file("t.csv", all.data);
     assert_int_equal(mkfifo("gate", 0600), 0);
@@ -585,28 +619,10 @@ a_killed_import_goes_on(void **state)
     close(gate);
     write_file("place", before);
     pg_run(conn, "set search_path to queues");
-    for (int i = 0; i < 100 && pg_int(conn, "select count(*) from queue where queue = 'killed'");
-         i++) {
-        pg_run(conn, "select schedule('test')");
-        pg_run(conn, "select c.* from claim('n', 2000, queues => '{killed}') x, complete('n', "
-                     "array[x.lease], array[x.version], array[x.seq]) c");
-    }
+    all_end();
     check("select count(*) from queues.history where queue = 'killed'", "899");
     a_refused_import_changes_no_file();
-    /* from a pipe, with a small batch first: what may have been pushed is more than that */
-    gate = open("gate", O_RDWR | O_CLOEXEC);
-    proc_queuetop(&p, NULL, "push killed --csv gate --resume place --rejects bad.csv -d \"%s\"",
-                  dsn);
-    assert_int_equal(write(gate, first.data, first.len), first.len);
-    assert_int_equal(write(gate, "602\n603\n604\n", 12), 12);
-    want_place("place", "\nline 605\n");
-    assert_int_equal(write(gate, rest.data, rest.len), rest.len);
-    close(gate);
-    assert_int_equal(proc_wait(&p), 6);
-    char *said = proc_errors(&p);
-    assert_non_null(strstr(said, "600 jobs were pushed"));
-    free(said);
-    proc_done(&p);
+    goes_on_by_a_pipe(first.data);
     check("select count(*) || ' ' || count(distinct p) from (select payload::text from queues.queue"
           " where queue = 'killed' union all select payload::text from queues.history where queue ="
           " 'killed') j (p)",
@@ -627,7 +643,6 @@ a_killed_import_goes_on(void **state)
     free(before);
     buf_free(&first);
     buf_free(&second);
-    buf_free(&rest);
     buf_free(&all);
     unlink("gate");
     unlink("t.csv");
