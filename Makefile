@@ -134,7 +134,7 @@ export SETTINGS
 $(BUILD)/gen/settings.def: sql/core/73_queues.sql Makefile
 	@mkdir -p $(@D)
 	@LC_ALL=C awk "$$SETTINGS" $< >$@
-$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/* sql/adapters/parts/*) sql/core/migrate
+$(BUILD)/gen/sql.c: $(SQL) $(wildcard sql/* sql/*/parts/*) sql/core/migrate
 	@mkdir -p $(@D)
 	$(Q)LC_ALL=C awk -f sql/embed.awk $(SQL) >$@
 $(BUILD)/gen/sql.h: Makefile

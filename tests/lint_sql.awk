@@ -61,6 +61,8 @@ length($0) > 120 {
     header = FILENAME ~ /adapters\// && /^-- /
     say(FNR, length($0) " columns: at most 120" (header ? ", go on in a line that begins with `--   `" : ""))
 }
+# the columns of history are listed once
+/insert into history \([^)]*[a-z]/ { say(FNR, "insert into history: take the columns from `-- part: history_columns`") }
 {
     rest = $0
     while (rest != "") {

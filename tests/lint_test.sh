@@ -89,6 +89,7 @@ wide=$(printf '%0121d' 0)
     echo "comment on function lettered() is 'has a CTE of one letter';"
     echo 'create function unpinned() returns int language sql security definer as $$ select 1 $$;'
     echo "comment on function unpinned() is 'runs with the path of its caller';"
+    echo 'insert into history (id, created) values (null, null);'
     echo 'create function silent() returns int language sql as $$ select 1 $$;'
     echo 'create function many(a int, b int, c int, d int, e int, f int, g int, h int, i int) returns int'
     echo 'language sql as $$ select 1 $$;'
@@ -148,6 +149,7 @@ expect sql/adapters/wide_sql.sql 'columns: at most 120'
 expect sql/core/planted.sql 'numbered.*write the parameter'
 expect sql/core/planted.sql 'lettered.*CTE a'
 expect sql/core/planted.sql 'unpinned.*SECURITY DEFINER'
+expect sql/core/planted.sql 'insert into history: take'
 expect sql/core/planted.sql 'silent.*comment on function'
 expect sql/core/planted.sql 'many.*9 parameters'
 expect sql/core/planted.sql 'long.*63 lines'

@@ -115,14 +115,13 @@ language sql set search_path from current set enable_seqscan = off set enable_bi
         where q.id = any(end_asked.ids) and q.id = j.id
         returning q.*, j.node, j.began, j.history, j.now_tries
     )
-    insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node, payload,
-                         body, payload_type, error, unique_key, concurrency_key, origin_id, last_action, kept,
-                         lease_timeout, run_timeout)
-    select g.id, g.created, g.began, now(), 'cancelled', g.priority, g.now_tries, g.max_tries, g.queue, g.kind, g.node,
-           case when g.history is null then g.payload end, case when g.history is null then g.body end,
-           g.payload_type, g.error, g.unique_key, g.concurrency_key, g.origin_id, g.last_action, g.history is null,
-           g.lease_timeout, g.run_timeout
-    from gone g where g.history is distinct from 'n'
+    insert into history (
+-- part: history_columns
+    ) select
+-- part: history_values
+    from (select g.*, now() as till, 'cancelled'::job_state as ends_as, now_tries as ended_tries,
+                 error as ended_error, last_action as ended_action, null::bytea as result, history is null as keep
+          from gone g where g.history is distinct from 'n') ended
 $$;
 comment on function end_asked(uuid[], text[], timestamptz[], "char"[], int[]) is 'For take_back(): jobs whose end an '
     'operator asked for go to history as cancelled instead of coming back';

@@ -441,15 +441,15 @@ begin
     ), job as (
         delete from queue q using waiting w where q.id = any(expire_jobs.ids) and q.id = w.id returning q.*, w.lease
     ), finished as (
-        insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body,
-                             payload_type, error, unique_key, origin_id, last_action, kept, run_after, lease_timeout,
-                             run_timeout, concurrency_key)
-        select j.id, created, now(), 'cancelled', priority, tries, j.max_tries, j.queue, kind,
-               case when keep then payload end, case when keep then body end, payload_type, 'expired', unique_key,
-               origin_id, last_action, keep, run_after, j.lease_timeout, j.run_timeout, j.concurrency_key
-        from job j left join queue_config c on c.queue = j.queue
-        cross join lateral (select coalesce(c.history, 'full') = 'full' as keep) k
-        where c.history is distinct from 'none'
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select j.*, null::timestamptz as began, now() as till, 'cancelled'::job_state as ends_as,
+                     j.tries as ended_tries, 'expired' as ended_error, j.last_action as ended_action, null as node,
+                     null::bytea as result, coalesce(c.history, 'full') = 'full' as keep
+              from job j left join queue_config c on c.queue = j.queue
+              where c.history is distinct from 'none') ended
     ), counted as (
         insert into delta (queue, priority, ready, scheduled, retry, blocked, cancelled)
         select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),

@@ -78,14 +78,13 @@ begin
             least(till, greatest(complete_rest.started[b.o[width_bucket(q.seq, b.seqs)]],
                                  b.started[width_bucket(q.seq, b.seqs)])) as began
     ), history_rows as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
-                             kept, error, lease_timeout, run_timeout)
-        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, complete_rest.node,
-               case when history is null then payload end, case when history is null then body end, payload_type,
-               case when history is null then results[o] end, unique_key, concurrency_key, origin_id, last_action,
-               history is null, error, lease_timeout, run_timeout
-        from done_jobs where history is distinct from 'n'
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select j.*, 'completed'::job_state as ends_as, tries + 1 as ended_tries, error as ended_error,
+                     last_action as ended_action, complete_rest.node, results[o] as result, history is null as keep
+              from done_jobs j where history is distinct from 'n') ended
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
         select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)),
@@ -140,16 +139,13 @@ begin
     began := least(till, case when started is null then w.started else greatest(started[1], w.started) end);
     run := ms(began, till);
     if w.history is distinct from 'n' then
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body,
-                             payload_type, result, unique_key, concurrency_key, origin_id, last_action, kept, error,
-                             lease_timeout, run_timeout)
-        values (j.id, j.created, began, till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind, node,
-                case when w.history is null then j.payload end, case when w.history is null then j.body end,
-                j.payload_type,
-                case when w.history is null then results[1] end, j.unique_key, j.concurrency_key, j.origin_id,
-                j.last_action, w.history is null,
-                j.error, j.lease_timeout, j.run_timeout);
+        insert into history (
+-- part: history_columns
+        ) values (j.id, j.created, began, till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind,
+                  node, case when w.history is null then j.payload end, case when w.history is null then j.body end,
+                  j.payload_type, case when w.history is null then results[1] end, j.error, j.unique_key,
+                  j.concurrency_key, j.origin_id, j.last_action, w.history is null, null, j.lease_timeout,
+                  j.run_timeout);
     end if;
     insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
     values (till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
@@ -215,17 +211,17 @@ begin
                                                                  else array_position(complete_one.seqs, q.seq) end],
                                        w.started)) end as began
     ), history_row as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
-                             kept, error, lease_timeout, run_timeout)
-        select id, created, began, w.till, 'completed', w.priority, tries + 1, max_tries, w.queue, kind,
-               complete_one.node, case when w.history is null then payload end,
-               case when w.history is null then body end, payload_type,
-               case when w.history is null and results is not null
-                    then results[case when w.same then width_bucket(seq, complete_one.seqs)
-                                      else array_position(complete_one.seqs, seq) end] end,
-               unique_key, concurrency_key, origin_id, last_action, w.history is null, error, lease_timeout, run_timeout
-        from done_job where w.history is distinct from 'n'
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select j.*, w.till, w.queue, w.priority, 'completed'::job_state as ends_as, tries + 1 as ended_tries,
+                     error as ended_error, last_action as ended_action, complete_one.node, w.history is null as keep,
+                     null::timestamptz as run_after,
+                     case when results is not null
+                          then results[case when w.same then width_bucket(seq, complete_one.seqs)
+                                            else array_position(complete_one.seqs, seq) end] end as result
+              from done_job j where w.history is distinct from 'n') ended
     )
     select array_agg(seq), array_agg(ms(changed, began)),
            array_agg(ms(began, w.till)) filter (where complete_one.started is not null),
@@ -316,14 +312,14 @@ begin
             q.body, q.payload_type, q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error,
             q.lease_timeout, q.run_timeout, x.history, x.began, x.result
     ), history_rows as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body, payload_type, result, unique_key, concurrency_key, origin_id, last_action,
-                             kept, error, lease_timeout, run_timeout)
-        select id, created, began, till, 'completed', priority, tries + 1, max_tries, queue, kind, complete_whole.node,
-               case when history is null then payload end, case when history is null then body end, payload_type,
-               result, unique_key, concurrency_key, origin_id, last_action, history is null, error, lease_timeout,
-               run_timeout
-        from done_jobs where history is distinct from 'n'
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select j.*, 'completed'::job_state as ends_as, tries + 1 as ended_tries, error as ended_error,
+                     last_action as ended_action, complete_whole.node, history is null as keep,
+                     null::timestamptz as run_after
+              from done_jobs j where history is distinct from 'n') ended
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
         select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)),
@@ -541,14 +537,13 @@ begin
         returning q.*, b.began[width_bucket(q.id, b.ids)] as began, b.history[width_bucket(q.id, b.ids)] as history,
             b.tries[width_bucket(q.id, b.ids)] as now_tries, b.errors[width_bucket(q.id, b.ids)] as last_error
     ), history_rows as (
-        insert into history (id, created, started, finished, state, priority, tries, max_tries, queue, kind, node,
-                             payload, body, payload_type, error, unique_key, concurrency_key, origin_id, last_action,
-                             kept, lease_timeout, run_timeout)
-        select id, created, began, till, 'cancelled', priority, now_tries, max_tries, queue, kind, end_tries.node,
-               case when history is null then payload end, case when history is null then body end, payload_type,
-               last_error, unique_key, concurrency_key, origin_id, last_action, history is null, lease_timeout,
-               run_timeout
-        from cancelled_jobs where history is distinct from 'n'
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select j.*, 'cancelled'::job_state as ends_as, now_tries as ended_tries, last_error as ended_error,
+                     last_action as ended_action, end_tries.node, null::bytea as result, history is null as keep
+              from cancelled_jobs j where history is distinct from 'n') ended
     ), attempt_rows as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
         select id, tries, seq, queue, end_tries.node, began, till,

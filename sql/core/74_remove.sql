@@ -15,9 +15,7 @@ begin
         select u.runs, u.busy into running, busy from uncut_jobs(ids) u;
         held := held || lock_jobs(ids, held || busy);
     end if;
-    with wanted as materialized (
-        select distinct unnest(ids) as id
-    ), locked as materialized (
+    with wanted as materialized (select distinct unnest(ids) as id), locked as materialized (
         select q.*, q.id = any(running) as runs from queue q where q.id = any(held)
     ), asked as (
         update queue q set cancel_asked = now(), last_action = action from locked l
@@ -28,15 +26,16 @@ begin
         where q.id = any(ids) and q.id = l.id and not l.runs and (verb <> 'cancel' or l.state <> 'failed')
         returning q.*
     ), kept as (
-        insert into history (id, created, finished, state, priority, tries, max_tries, queue, kind, payload, body,
-                             payload_type, error, unique_key, origin_id, last_action, kept, run_after, lease_timeout,
-                             run_timeout, concurrency_key)
-        select g.id, created, now(), case when g.state = 'failed' then g.state else 'cancelled' end, priority, tries,
-               g.max_tries, g.queue, kind, case when keep then payload end, case when keep then body end, payload_type,
-               error, unique_key, origin_id, action, keep, run_after, g.lease_timeout, g.run_timeout, g.concurrency_key
-        from gone g left join queue_config c on c.queue = g.queue
-        cross join lateral (select verb = 'discard' or coalesce(c.history, 'full') = 'full' as keep) k
-        where verb <> 'delete' and (verb = 'discard' or c.history is distinct from 'none')
+        insert into history (
+-- part: history_columns
+        ) select
+-- part: history_values
+        from (select g.*, null::timestamptz as began, now() as till, null as node, null::bytea as result,
+                     case when g.state = 'failed' then g.state else 'cancelled' end as ends_as, g.tries as ended_tries,
+                     g.error as ended_error, action as ended_action,
+                     verb = 'discard' or coalesce(c.history, 'full') = 'full' as keep
+              from gone g left join queue_config c on c.queue = g.queue
+              where verb <> 'delete' and (verb = 'discard' or c.history is distinct from 'none')) ended
     ), counted as (
         insert into delta (queue, priority, error_key, blocked, ready, scheduled, retry, failed, cancelled)
         select queue, priority, null, -count(*) filter (where state = 'blocked'),

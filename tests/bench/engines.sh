@@ -22,11 +22,7 @@ SQL
 }
 
 setup_ours() { # database (ours)
-    {
-        echo "begin; select set_config('queuetop.schema', 'queues', true);"
-        cat "$src"/sql/core/*.sql
-        echo "commit;"
-    } | sql "${1:-ours}" >/dev/null
+    "$QUEUETOP" install --print | sql "${1:-ours}" -1 >/dev/null
     local n rows="coalesce(array_agg(lease), '{}') as l, coalesce(array_agg(version), '{}') as v, coalesce(array_agg(seq), '{}') as s"
     for n in 1 10 50 100; do
         echo "select $rows, count(payload) as p from queues.claim(:client_id::text, $n) \\gset" >"$dir/ours.claim.$n"

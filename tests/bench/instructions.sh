@@ -5,7 +5,7 @@
 # kernel, other clients, and the scheduler. A scheduler under valgrind would be too slow, so lay_leases makes all leases
 # before the run. If the server does not start under valgrind, or nothing is counted, the bench says so and exits with 1.
 #
-# To compare with another commit, run this twice in each of two checkouts: an engine is the files in its sql/core.
+# To compare with another commit, run this twice in each of two checkouts: the engine is the one that its program installs.
 
 valgrind_server() { # on or off
     "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -w -t 120 -m fast stop >/dev/null

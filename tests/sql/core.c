@@ -1,13 +1,13 @@
 /* See core.h. The words of the stories are SQL functions in a schema of their own, "t". */
 #include "tests/sql/core.h"
 
-#include <glob.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "gen/sql.h"
 
 enum { CROWD = 20 };
 
@@ -193,23 +193,11 @@ load_words(PGconn *conn)
     pg_run(conn, "%s", words_truth);
 }
 
-static const char *
-source_dir(void)
-{
-    const char *src = getenv("SRCDIR");
-
-    return src ? src : ".";
-}
-
 void
 core_load(PGconn *conn, const char *schema)
 {
-    char pattern[PATH_MAX];
-    glob_t found;
     const char *param[] = {schema};
 
-    snprintf(pattern, sizeof pattern, "%s/sql/core/*.sql", source_dir());
-    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
     pg_run(conn, "begin");
     PGresult *res = PQexecParams(conn,
                                  "select set_config('queuetop.schema', $1, true),"
@@ -219,9 +207,8 @@ core_load(PGconn *conn, const char *schema)
                                  1, NULL, param, NULL, NULL, 0);
     assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
     PQclear(res);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        pg_file(conn, found.gl_pathv[i] + strlen(source_dir()) + 1);
-    globfree(&found);
+    for (int i = 0; i < sql_core_n; i++)
+        pg_run(conn, "%s", sql_core[i].text);
     pg_run(conn, "commit");
 }
 
