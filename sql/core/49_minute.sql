@@ -178,6 +178,17 @@ $$;
 comment on function minutes(text[], timestamptz, timestamptz) is 'What happened in each minute. A minute without a row '
     'had no events. The answer is up to 10 s old';
 
+create or replace function within_bucket(bucket int, n float8, upto float8, wanted float8) returns float8
+language sql immutable as $$
+    select case when wanted > upto - n and wanted <= upto
+                then case when bucket = 1 then 0 else 2 ^ ((bucket - 2) / 2.0::float8) end * (upto - wanted) / n
+                     + 2 ^ ((bucket - 1) / 2.0::float8) * (wanted - upto + n) / n end
+$$;
+comment on function within_bucket(int, float8, float8, float8) is 'For percentiles(): the value, in ms, of the job '
+    'with this place (wanted) in the order of times, if it is one of the n jobs of this bucket, else NULL. upto: how '
+    'many jobs this bucket and all lower ones have. The values of a bucket are taken to be spread evenly. No SET, so '
+    'that it is inlined';
+
 create or replace function percentiles(queues text[] default null, since timestamptz default now() - interval '1 hour',
     upto timestamptz default now())
 returns table (queue text, completed bigint, wait_p50 float8, wait_p90 float8, wait_p99 float8, wait_max int,
@@ -194,24 +205,22 @@ language sql stable security definer set search_path from current set enable_seq
         select m.queue, u.bucket, sum(u.w)::float8 as w, sum(u.r)::float8 as r
         from chosen_minutes m, unnest(m.buckets, m.waits, m.runs) u (bucket, w, r) group by 1, 2
     ), cumulated as ( -- in float8: numeric would take a quarter more time for all
-        select queue, what, bucket, n, sum(n) over (partition by queue, what order by bucket) as upto,
-               sum(n) over (partition by queue, what) as total
-        from bucket_sums b, lateral (values ('w', b.w), ('r', b.r)) v (what, n) where n > 0
-    ), hit_buckets as ( -- within a bucket, values are taken to be spread evenly
-        select queue, what, p, case when bucket = 1 then 0 else 2 ^ ((bucket - 2) / 2.0::float8) end as low,
-               2 ^ ((bucket - 1) / 2.0::float8) as high, (p * total - (c.upto - n)) / n as part
-        from cumulated c, unnest(array[0.5, 0.9, 0.99]::float8[]) p where p * total > c.upto - n and p * total <= c.upto
+        select b.*, sum(w) over lower_buckets as w_upto, sum(r) over lower_buckets as r_upto,
+               sum(w) over all_buckets as w_total, sum(r) over all_buckets as r_total
+        from bucket_sums b
+        window lower_buckets as (partition by queue order by bucket), all_buckets as (partition by queue)
     ), percentile_values as (
-        select queue, what, p, low + (high - low) * part as ms from hit_buckets)
-    select s.queue, s.completed,
-           least(max(ms) filter (where what = 'w' and p = 0.5::float8), s.wait_max),
-           least(max(ms) filter (where what = 'w' and p = 0.9::float8), s.wait_max),
-           least(max(ms) filter (where what = 'w' and p = 0.99::float8), s.wait_max), s.wait_max,
-           least(max(ms) filter (where what = 'r' and p = 0.5::float8), s.run_max),
-           least(max(ms) filter (where what = 'r' and p = 0.9::float8), s.run_max),
-           least(max(ms) filter (where what = 'r' and p = 0.99::float8), s.run_max), s.run_max
-    from sums s left join percentile_values v on v.queue = s.queue
-    group by s.queue, s.completed, s.wait_max, s.run_max order by s.queue
+        select queue, max(within_bucket(bucket, w, w_upto, 0.5 * w_total)) as w50,
+               max(within_bucket(bucket, w, w_upto, 0.9 * w_total)) as w90,
+               max(within_bucket(bucket, w, w_upto, 0.99 * w_total)) as w99,
+               max(within_bucket(bucket, r, r_upto, 0.5 * r_total)) as r50,
+               max(within_bucket(bucket, r, r_upto, 0.9 * r_total)) as r90,
+               max(within_bucket(bucket, r, r_upto, 0.99 * r_total)) as r99
+        from cumulated group by queue
+    )
+    select s.queue, s.completed, least(w50, s.wait_max), least(w90, s.wait_max), least(w99, s.wait_max), s.wait_max,
+           least(r50, s.run_max), least(r90, s.run_max), least(r99, s.run_max), s.run_max
+    from sums s left join percentile_values v using (queue) order by s.queue
 $$;
 comment on function percentiles(text[], timestamptz, timestamptz) is 'How long completed jobs waited and ran, in ms: '
     'median, 90th and 99th percentile, longest. Read from buckets of half an octave';
