@@ -147,6 +147,24 @@ of_an_error_and_a_node(void **state)
     con_quit(&vt);
 }
 
+/* A name may have a newline: the story is that of the queue, not of another one. */
+static void
+a_queue_with_a_newline(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 1, "no paper");
+    con_failed("fax\nhall", 2, "no toner");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3 / text:toner enter");
+    vt_want(&vt, "1 error");
+    vt_keys(&vt, "h");
+    vt_want(&vt, "what happened to fax\u240ahall: no toner");
+    vt_want(&vt, "1 error   h everything");
+    con_quit(&vt);
+}
+
 /* The errors of a node are those of jobs whose last try was there. */
 static void
 errors_of_a_node(void **state)
@@ -216,6 +234,7 @@ main(void)
         cmocka_unit_test_setup(of_a_queue, con_empty),
         cmocka_unit_test_setup(each_row_leads_somewhere, con_empty),
         cmocka_unit_test_setup(of_an_error_and_a_node, con_empty),
+        cmocka_unit_test_setup(a_queue_with_a_newline, con_empty),
         cmocka_unit_test_setup(errors_of_a_node, con_empty),
         cmocka_unit_test_setup(a_node_that_left, con_empty),
         cmocka_unit_test_setup(not_of_several, con_empty),

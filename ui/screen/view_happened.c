@@ -103,8 +103,8 @@ happened_init(struct view *view, const char *arg)
     v->queue = after_word(v->subject, of_queue);
     v->node = after_word(v->subject, of_node);
     v->error = after_word(v->subject, of_error);
-    char *line = v->error ? strchr(v->error, '\n') : NULL;
-    if (line) {
+    char *line = v->error ? strrchr(v->error, '\n') : NULL;
+    if (line) { /* the name of a queue may have such a byte, an error has none */
         v->queue = xstrndup(v->error, (size_t)(line - v->error));
         memmove(v->error, line + 1, strlen(line));
     }
