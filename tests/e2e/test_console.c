@@ -366,6 +366,32 @@ follows_a_job_and_an_error(void **state)
     con_quit(&vt);
 }
 
+/* The end of the following drops the events, and keys that are typed at once filter them before the
+ * next frame. What is freed is filled, so that reading it ends the console. */
+static void
+filters_events_that_were_dropped(void **state)
+{
+    static const char *const env[] = {"MALLOC_PERTURB_=170", NULL};
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 2);
+    con_spawn(&vt, 24, 100, NULL, env);
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "F i");
+    vt_want(&vt, "followed from here on");
+    for (int n = 2; n < 8; n++) { /* one event each: the box of the filter takes the first places */
+        char line[40];
+        con_ready("mail", 1);
+        snprintf(line, sizeof line, "%012d", n);
+        vt_want(&vt, line);
+    }
+    vt_type(&vt, "F/x\r");
+    vt_want(&vt, "nothing has happened yet");
+    vt_want_row(&vt, 1, "events › x");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -384,6 +410,7 @@ main(void)
         cmocka_unit_test_setup(follows_a_queue, con_empty),
         cmocka_unit_test_setup(shows_what_happens_to_a_queue, con_empty),
         cmocka_unit_test_setup(follows_a_job_and_an_error, con_empty),
+        cmocka_unit_test_setup(filters_events_that_were_dropped, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

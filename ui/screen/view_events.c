@@ -66,7 +66,8 @@ is_at_end(const struct list *l)
     return list_index(l) == list_count(l) - 1;
 }
 
-/* Called before every key and frame, so the list never reads events that were dropped. */
+/* The list, with the events that there are now. What reads its rows takes it from here: the log may
+ * have dropped events since the last frame. */
 static struct list *
 events_list(struct view *view)
 {
@@ -120,6 +121,20 @@ events_remark(struct view *view, struct buf *out)
     return false;
 }
 
+static bool
+events_set_filter(struct view *view, const char *text, struct filter_mark *mark, struct err *e)
+{
+    events_list(view);
+    return table_set_filter(view, text, mark, e);
+}
+
+static bool
+events_back(struct view *view)
+{
+    events_list(view);
+    return table_back(view);
+}
+
 static void
 events_crumb(struct view *view, struct buf *out)
 {
@@ -143,10 +158,10 @@ const struct view_ops view_events = {
     .done = table_done,
     .draw = events_draw,
     .list = events_list,
-    .back = table_back,
+    .back = events_back,
     .crumb = events_crumb,
     .remark = events_remark,
     .filter = table_filter,
-    .set_filter = table_set_filter,
+    .set_filter = events_set_filter,
     .copy = events_copy,
 };
