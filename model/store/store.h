@@ -176,6 +176,12 @@ const struct attempt_row *store_attempts(const struct store *s, int *n);
 void store_ask_groups(struct store *s, const char *queue, const char *by);
 /* The groups. Each has its day (model/store/fail_day.h) if the adapter reports it. */
 const struct group_row *store_groups(const struct store *s, int *n);
+/* The group of the error, if the present answer has it. *is_known: if it does not, there is no such
+ * failed job any more. Otherwise the answer may lack the group: it is about another queue, counts
+ * by something else, or holds only the largest groups. */
+const struct group_row *store_find_group(const struct store *s, const char *queue,
+                                         const char *error_key, bool *is_known);
+bool store_groups_are_all(const struct store *s); /* asked for all queues, by the error */
 /* Asks for one group by its error, with its failures in steps of time. A call with the same
  * arguments changes nothing. */
 void store_ask_group(struct store *s, const char *queue, const char *error_key, int64_t step_ms);

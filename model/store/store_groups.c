@@ -9,6 +9,8 @@
 #include "model/store/fail_day.h"
 #include "model/store/store_parts.h"
 
+enum { GROUPS_MOST = 200 };
+
 /* Gives each group its day. times NULL = the adapter does not report times. */
 static void
 join_days(struct groups_topic *t, const struct rowset *times, int64_t now_ms)
@@ -50,8 +52,11 @@ store_clear_groups(struct store *s)
 void
 store_ask_groups(struct store *s, const char *queue, const char *by)
 {
-    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_SETTINGS, by);
-    params_set(&s->slots[TOPIC_GROUPS].params, PARAM_QUEUE, queue);
+    struct params *p = &s->slots[TOPIC_GROUPS].params;
+
+    params_set(p, PARAM_SETTINGS, by);
+    params_set(p, PARAM_QUEUE, queue);
+    params_set_int(p, PARAM_LIMIT, GROUPS_MOST);
     store_choose(s, TOPIC_GROUPS);
 }
 
@@ -68,6 +73,34 @@ store_groups(const struct store *s, int *n)
 {
     *n = s->groups.rows.n;
     return s->groups.rows.rows;
+}
+
+bool
+store_groups_are_all(const struct store *s)
+{
+    const struct topic_slot *slot = &s->slots[TOPIC_GROUPS];
+
+    return slot->chosen && !slot->params.value[PARAM_SETTINGS] && !slot->params.value[PARAM_QUEUE];
+}
+
+const struct group_row *
+store_find_group(const struct store *s, const char *queue, const char *error_key, bool *is_known)
+{
+    const struct topic_slot *slot = &s->slots[TOPIC_GROUPS];
+    const char *asked = slot->params.value[PARAM_QUEUE];
+    int n;
+    const struct group_row *rows = store_groups(s, &n);
+
+    *is_known = false;
+    if (!slot->info.has_data || slot->params.value[PARAM_SETTINGS])
+        return NULL;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(rows[i].queue, queue) && !strcmp(rows[i].error_key, error_key)) {
+            *is_known = true;
+            return &rows[i];
+        }
+    *is_known = n < GROUPS_MOST && (!asked || !strcmp(asked, queue));
+    return NULL;
 }
 
 /* --- one group -------------------------------------------------------------------------------- */

@@ -392,6 +392,38 @@ filters_events_that_were_dropped(void **state)
     con_quit(&vt);
 }
 
+/* A followed error is counted by answers that are about it: not by those that count by kind. The
+ * screen of queues shows the errors of all queues, also while an error of one queue is followed. */
+static void
+follows_an_error_through_other_groups(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 2, "no paper");
+    con_failed("fax", 1, "no toner");
+    con_failed("mail", 3, "no route");
+    con_start(&vt, 60, 200, NULL);
+    vt_keys(&vt, "3 / text:queue:fax enter");
+    con_asks_on(1500); /* the filter asks anew, and F needs a row */
+    vt_want(&vt, "2 of 2");
+    vt_keys(&vt, "g F");
+    vt_want(&vt, "no paper is followed");
+    vt_keys(&vt, "m");
+    vt_want(&vt, "by error [kind]");
+    con_asks_on(1500);
+    vt_keys(&vt, "1");
+    vt_want(&vt, "errors of failed jobs: 3");
+    vt_want(&vt, "no route");
+    vt_want(&vt, "F no paper: 2 failed jobs");
+    con_failed("fax", 1, "no paper");
+    vt_want(&vt, "F no paper: 3 failed jobs");
+    vt_keys(&vt, "i");
+    vt_want(&vt, "1 more failed, 3 in all");
+    vt_want(&vt, "2 of 2 · the newest below");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -411,6 +443,7 @@ main(void)
         cmocka_unit_test_setup(shows_what_happens_to_a_queue, con_empty),
         cmocka_unit_test_setup(follows_a_job_and_an_error, con_empty),
         cmocka_unit_test_setup(filters_events_that_were_dropped, con_empty),
+        cmocka_unit_test_setup(follows_an_error_through_other_groups, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -168,23 +168,19 @@ say_job(const struct app *a, struct buf *out)
 static void
 say_group(const struct app *a, struct buf *out)
 {
-    bool mine = !(app_view(a)->ops->topics & TOPIC_BIT(TOPIC_GROUPS));
-    int n;
-    const struct group_row *g = store_groups(a->store, &n);
+    bool is_known;
+    const struct group_row *g =
+        store_find_group(a->store, a->follow.queue, a->follow.error, &is_known);
 
-    for (int i = 0; i < n; i++) {
-        if (strcmp(g[i].queue, a->follow.queue) != 0 ||
-            strcmp(g[i].error_key, a->follow.error) != 0)
-            continue;
-        buf_printf(out, "%s%s", fmt_plural(g[i].n, "failed job").s,
-                   g[i].capped == 1 ? " or more" : "");
-        if (g[i].last_ms != FIELD_NULL)
-            buf_printf(out, ", the last %s ago", fmt_age(a->now_ms - g[i].last_ms).s);
+    if (!g) {
+        buf_str(out, is_known                                        ? "no failed job any more"
+                     : store_topic(a->store, TOPIC_GROUPS)->has_data ? "not among these rows"
+                                                                     : "asking ...");
         return;
     }
-    buf_str(out, !store_topic(a->store, TOPIC_GROUPS)->has_data ? "asking ..."
-                 : mine                                         ? "no failed job any more"
-                                                                : "not among these rows");
+    buf_printf(out, "%s%s", fmt_plural(g->n, "failed job").s, g->capped == 1 ? " or more" : "");
+    if (g->last_ms != FIELD_NULL)
+        buf_printf(out, ", the last %s ago", fmt_age(a->now_ms - g->last_ms).s);
 }
 
 void

@@ -129,19 +129,13 @@ note_group(struct app *a)
 {
     struct follow_was *was = &a->follow.log.was;
     struct buf text = {0};
-    int n;
-    const struct group_row *g = store_groups(a->store, &n);
-    int64_t failed = FIELD_NULL;
+    bool is_known;
+    const struct group_row *g =
+        store_find_group(a->store, a->follow.queue, a->follow.error, &is_known);
+    int64_t failed = g ? g->n : 0;
 
-    if (!store_topic(a->store, TOPIC_GROUPS)->has_data)
+    if (!is_known)
         return;
-    for (int i = 0; i < n; i++)
-        if (!strcmp(g[i].queue, a->follow.queue) && !strcmp(g[i].error_key, a->follow.error))
-            failed = g[i].n;
-    if (failed == FIELD_NULL && (app_view(a)->ops->topics & TOPIC_BIT(TOPIC_GROUPS)))
-        return; /* the screen in front has asked for other groups */
-    if (failed == FIELD_NULL)
-        failed = 0;
     if (!was->known)
         buf_printf(&text, "followed from here on; %s failed", fmt_count(failed).s);
     else if (failed > was->failed)

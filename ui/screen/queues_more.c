@@ -18,9 +18,11 @@ enum { EVENTS = 64, NAME_W = 16 };
 void
 queues_more_ask(struct app *a, bool wanted)
 {
-    if (wanted && !store_topic(a->store, TOPIC_GROUPS)->wanted)
+    bool is_asked = store_topic(a->store, TOPIC_GROUPS)->wanted && store_groups_are_all(a->store);
+
+    if (wanted && !is_asked) /* F may have asked for the errors of one queue */
         store_ask_groups(a->store, NULL, NULL);
-    store_want(a->store, TOPIC_GROUPS, wanted);
+    store_want(a->store, TOPIC_GROUPS, wanted || a->follow.what == FOLLOW_GROUP);
 }
 
 static struct rect
