@@ -78,8 +78,9 @@ comment on function node_beat(text, uuid) is 'The heartbeat of a worker process.
 create or replace function node_clock(node text, session uuid, ahead_ms bigint) returns void
 language plpgsql security definer set search_path from current as $$
 begin
-    -- a hundred years at most, so that any number is an interval
-    update node n set clock_ahead = least(greatest(ahead_ms, -3153600000000), 3153600000000) * interval '1 ms'
+    -- a hundred years at most, so that any number is an interval; least() and greatest() pass over a NULL
+    update node n set clock_ahead = case when ahead_ms is not null
+            then least(greatest(ahead_ms, -3153600000000), 3153600000000) * interval '1 ms' end
     where n.lock_key = node_clock.node and n.session = node_clock.session;
 end $$;
 comment on function node_clock(text, uuid, bigint) is 'Notes by how many ms the clock of the worker''s machine is '

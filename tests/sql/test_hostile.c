@@ -94,6 +94,34 @@ slots_without_bound(void **state)
     PQfinish(c);
 }
 
+/* The clock of a node: any number is an interval, and a NULL is no number. */
+static void
+clocks_without_bound(void **state)
+{
+    static const struct {
+        const char *ahead, *want;
+    } clocks[] = {
+        {"9223372036854775807",  "876000:00:00" },
+        {"-9223372036854775808", "-876000:00:00"},
+        {"null",                 ""             },
+        {"-1",                   "-00:00:00.001"},
+    };
+    PGconn *c = core_new("hostile_clocks");
+
+    (void)state;
+    pg_run(c, "select node_start('n', '00000000-0000-0000-0000-000000000001', 'h', 1, 'v', 1,"
+              " null, 1)");
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        char tell[150];
+        snprintf(tell, sizeof tell,
+                 "select node_clock('n', '00000000-0000-0000-0000-000000000001', %s)",
+                 clocks[i].ahead);
+        pg_run(c, "%s", tell);
+        expect(c, clocks[i].want, "select coalesce(clock_ahead::text, '') from node");
+    }
+    PQfinish(c);
+}
+
 /* The call that takes a number or a time from a worker or an operator refuses a wrong one. */
 static void
 numbers_without_bound(void **state)
@@ -197,9 +225,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timeouts_that_overflow), cmocka_unit_test(times_without_end),
-        cmocka_unit_test(slots_without_bound),    cmocka_unit_test(numbers_without_bound),
-        cmocka_unit_test(a_schedule_far_behind),  cmocka_unit_test(tries_without_end),
-        cmocka_unit_test(schedule_that_is_not),
+        cmocka_unit_test(slots_without_bound),    cmocka_unit_test(clocks_without_bound),
+        cmocka_unit_test(numbers_without_bound),  cmocka_unit_test(a_schedule_far_behind),
+        cmocka_unit_test(tries_without_end),      cmocka_unit_test(schedule_that_is_not),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
