@@ -201,7 +201,9 @@ void store_ask_leases(struct store *s, const char *node, const char *queue);
 const struct lease_row *store_leases(const struct store *s, int *n);
 const struct audit_row *store_audit(const struct store *s, int *n);
 /* Asks what happened to a queue, to a node, or to an error of the queue (NULL = not limited to
- * one), newest first. A call with the same arguments changes nothing. */
+ * one), newest first: at most HAPPENED_MOST rows, half of them errors, a quarter of them nodes. A
+ * call with the same arguments changes nothing. */
+enum { HAPPENED_MOST = 200 };
 void store_ask_happened(struct store *s, const char *queue, const char *node,
                         const char *error_key);
 const struct happened_row *store_happened(const struct store *s, int *n);

@@ -246,6 +246,7 @@ store_ask_happened(struct store *s, const char *queue, const char *node, const c
     params_set(p, PARAM_QUEUE, queue);
     params_set(p, PARAM_NODE, node);
     params_set(p, PARAM_ERROR, error_key);
+    params_set_int(p, PARAM_LIMIT, HAPPENED_MOST);
     store_choose(s, TOPIC_HAPPENED);
 }
 

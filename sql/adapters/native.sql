@@ -815,7 +815,8 @@ order by at desc
 -- what happened to a queue, a node, an error of a queue, or at all, the newest first: acts, of the 2000 newest; nodes
 -- that came or died (a node that left has no row any more); and each error that jobs are failed with, at its first and
 -- its last time. The errors of a node are those of the 1000 newest failed jobs; if there are more, their first times
--- are not known. A node takes the jobs of a queue if it names the queue or none
+-- are not known. A node takes the jobs of a queue if it names the queue or none. At most half of the rows are errors,
+-- and a quarter nodes: thousands of errors hide no act
 with acts as materialized (
     select a.* from (select * from {schema}.audit order by at desc limit 2000) a
     where ($1::text is null or a.queue = $1::text) and ($2::text is null or a.node = $2::text)
@@ -837,6 +838,22 @@ with acts as materialized (
            where t.job = f.id and t.ended between f.changed - interval '1 min' and f.changed + interval '1 min'
            order by t.ended desc limit 1) = $2::text
     group by f.queue, f.error_key
+), node_events as materialized (
+    select n.lock_key, e.what, e.at
+    from {schema}.node n cross join lateral (
+        values ('came', n.started),
+               ('died', case when n.heartbeat < now() - {schema}.setting_interval('node_dead') then n.heartbeat end)
+        ) e (what, at)
+    where e.at is not null and ($1::text is null or n.queues is null or n.queues = '{}' or $1::text = any(n.queues))
+      and ($2::text is null or n.lock_key = $2::text)
+    order by e.at desc, n.lock_key limit ceil(coalesce($4::int, 200) / 4.0)
+), error_events as materialized (
+    select t.what, t.at, e.queue, e.error_key, e.n
+    from errors e cross join lateral (
+        values ('first', case when e.first_at < e.last_at then e.first_at end),
+               (case when e.first_at = e.last_at then 'failed' else 'last' end, e.last_at)) t (what, at)
+    where t.at is not null order by t.at desc, e.n desc, e.queue, e.error_key
+    limit ceil(coalesce($4::int, 200) / 2.0)
 ), events as (
     select 'act' as what, a.at, left(coalesce(a.node, a.queue, a.params ->> 'schedule', a.params ->> 'job', ''), 300)
            as target, a.queue, null as error_key, a.action, a.who, a.verb, a.reason, null as text, null::bigint as n
@@ -845,17 +862,9 @@ with acts as materialized (
     select e.what, e.at, left(n.lock_key, 200), null, null, null, null, null, null,
            left(concat_ws(', ', 'version ' || nullif(n.version, ''), 'host ' || nullif(n.host, ''), n.slots || ' slots',
                           'queues ' || coalesce(nullif(array_to_string(n.queues[:100], ' '), ''), 'all')), 1000), null
-    from {schema}.node n cross join lateral (
-        values ('came', n.started),
-               ('died', case when n.heartbeat < now() - {schema}.setting_interval('node_dead') then n.heartbeat end)
-        ) e (what, at)
-    where ($1::text is null or n.queues is null or n.queues = '{}' or $1::text = any(n.queues))
-      and ($2::text is null or n.lock_key = $2::text)
+    from node_events e join {schema}.node n using (lock_key)
     union all
-    select t.what, t.at, e.queue, e.queue, e.error_key, null, null, null, null, e.error_key, e.n
-    from errors e cross join lateral (
-        values ('first', case when e.first_at < e.last_at then e.first_at end),
-               (case when e.first_at = e.last_at then 'failed' else 'last' end, e.last_at)) t (what, at)
+    select e.what, e.at, e.queue, e.queue, e.error_key, null, null, null, null, e.error_key, e.n from error_events e
 ), newest_events as materialized (
     select * from events where at is not null order by at desc limit coalesce($4::int, 200)
 )

@@ -212,6 +212,37 @@ a_node_that_left(void **state)
     con_quit(&vt);
 }
 
+/* More errors and nodes than fit: the older acts and nodes are still there, and the heading says
+ * that older rows are left out. */
+static void
+thousands_of_errors_hide_no_act(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    nodes_live_long();
+    pg_run(con_db(), "select node_start('n' || i, gen_random_uuid(), 'h', 1, '1', 1, null, 1)"
+                     " from generate_series(1, 70) i");
+    con_ready("mail", 1);
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'mail', 'month close')");
+    con_ready("many", 160);
+    pg_run(
+        con_db(),
+        "do $$ declare c record; begin for i in 0..3 loop "
+        "select array_agg(lease) l, array_agg(version) v, array_agg(seq) s, array_agg(true) t,"
+        " array_agg('kind ' || chr(97 + i) || chr(97 + n::int / 8) || chr(97 + mod(n::int, 8))) e "
+        "into c from (select *, row_number() over () as n from claim('w', 40, queues => "
+        "'{many}')) z; perform fail('w', c.l, c.v, c.s, c.e, final => c.t); end loop; end $$");
+    pg_run(con_db(), "select fold_now()");
+    assert_true(pg_int(con_db(), "select count(*) from failure_groups()") > 100);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "8 h");
+    vt_want(&vt, "what happened: 1 act, 50 nodes came, 100 errors, no older ones");
+    vt_keys(&vt, "/ text:month enter");
+    vt_want(&vt, "1 of 151 match the filter");
+    con_quit(&vt);
+}
+
 /* Several rows are marked: whose story is it? */
 static void
 not_of_several(void **state)
@@ -237,6 +268,7 @@ main(void)
         cmocka_unit_test_setup(a_queue_with_a_newline, con_empty),
         cmocka_unit_test_setup(errors_of_a_node, con_empty),
         cmocka_unit_test_setup(a_node_that_left, con_empty),
+        cmocka_unit_test_setup(thousands_of_errors_hide_no_act, con_empty),
         cmocka_unit_test_setup(not_of_several, con_empty),
     };
 

@@ -91,6 +91,7 @@ happened_lines(const struct store *s, const char *queue, const char *node, struc
 
 struct sums {
     int acts, people, came, died, errors;
+    int error_rows; /* an error has one or two */
 };
 
 static bool
@@ -114,8 +115,17 @@ sums_of(const struct happened_row *rows, int n)
         s.came += !strcmp(rows[i].what, "came");
         s.died += !strcmp(rows[i].what, "died");
         s.errors += !strcmp(rows[i].what, "failed") || !strcmp(rows[i].what, "last");
+        s.error_rows += *rows[i].error_key != 0;
     }
     return s;
+}
+
+/* Whether the answer is as long as it may be, all of it or one kind of its rows. */
+static bool
+is_cut(const struct sums *s, int n)
+{
+    return n >= HAPPENED_MOST || s->error_rows >= HAPPENED_MOST / 2 ||
+           s->came + s->died >= HAPPENED_MOST / 4;
 }
 
 static void
@@ -139,4 +149,6 @@ happened_say_sums(const struct store *s, struct buf *out)
     add_sum(out, sums.died, "node", " died");
     add_sum(out, sums.came, "node", " came");
     add_sum(out, sums.errors, "error", "");
+    if (is_cut(&sums, n))
+        buf_str(out, ", no older ones");
 }

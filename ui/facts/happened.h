@@ -20,7 +20,8 @@ struct happened_line {
  * any). They live in mem, and not longer than the store's answers. */
 const struct happened_line *happened_lines(const struct store *s, const char *queue,
                                            const char *node, struct arena *mem, int *n);
-/* ": 14 acts by 2 people, 3 nodes died, 5 errors": what the answer holds. */
+/* ": 14 acts by 2 people, 3 nodes died, 5 errors": what the answer holds; ", no older ones" if it
+ * is as long as it may be. */
 void happened_say_sums(const struct store *s, struct buf *out);
 
 #endif
