@@ -879,6 +879,32 @@ a_group_in_detail(void **state)
     PQfinish(c);
 }
 
+/* The clock of a node comes from its column, and is not known if a queue of version 2 has no such
+ * column. The rows are not made into JSON: they hold up to 1000 names of queues each. */
+static void
+the_clock_of_a_node(void **state)
+{
+    PGconn *conn = core_new("native_clock");
+    struct adapter *a = adapter_for("queues");
+
+    (void)state;
+    pg_run(conn, "select node_start('n', gen_random_uuid(), 'h', 1, '1', 1, null, 1)");
+    pg_run(conn, "select node_clock('n', session, -3500) from node");
+    assert_null(strstr(adapter_sql(a, SEC_NODES), "json"));
+    for (int without = 0; without < 2; without++) {
+        if (without)
+            pg_run(conn, "alter table node drop column clock_ahead");
+        PGresult *res = section(conn, a, SEC_NODES, NULL);
+        int ms = PQfnumber(res, "clock_ahead_ms");
+        assert_int_equal(PQntuples(res), 1);
+        assert_string_equal(PQgetvalue(res, 0, ms), without ? "" : "-3500");
+        assert_int_equal(PQgetisnull(res, 0, ms), without);
+        PQclear(res);
+    }
+    adapter_free(a);
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -892,6 +918,7 @@ main(void)
         cmocka_unit_test(what_is_left_of_the_hour),
         cmocka_unit_test(when_groups_failed),
         cmocka_unit_test(a_group_in_detail),
+        cmocka_unit_test(the_clock_of_a_node),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
