@@ -549,6 +549,11 @@ a_refused_import_changes_no_file(void)
               "rows before line 602");
     check_run(NULL, "push killed --csv t.csv --resume place --rejects t.csv", 2, "",
               "the file that is read");
+    check_run(NULL, "push killed --csv t.csv --resume t.csv", 2, "",
+              "is not the place of an import");
+    check_run(NULL, "push killed --csv t.csv --resume new --rejects new", 2, "",
+              "--resume and --rejects are the same file: new");
+    assert_int_equal(access("t.csv.lock", F_OK) + access("new", F_OK), -2);
     char *bad_now = read_whole("bad.csv"), *rows_now = read_whole("t.csv");
     assert_string_equal(bad_now, bad);
     assert_string_equal(rows_now, rows);

@@ -180,9 +180,15 @@ read_place(struct import *i, struct err *e)
     import_place_begin(&i->place);
     if (!i->w->resume)
         return true;
+    if (i->w->rejects && !strcmp(i->w->resume, i->w->rejects))
+        return fail(e, ERR_USAGE, "--resume and --rejects are the same file: %s", i->w->resume);
+    /* read twice: a wrong file is refused before there is a lock beside it */
+    if (!import_place_read(i->w->resume, &i->place, &i->is_resumed, e))
+        return false;
     i->lock = import_place_lock(i->w->resume, e);
     if (i->lock < 0)
         return false;
+    import_place_begin(&i->place);
     if (!import_place_read(i->w->resume, &i->place, &i->is_resumed, e))
         return false;
     i->is_found = !i->is_resumed;
