@@ -274,7 +274,7 @@ static void
 name_job(const struct import *i, const struct import_row *row, struct queue_push *job)
 {
     if (!*job->id && i->w->resume) {
-        import_place_id(&i->place, row->line, job->id);
+        import_place_id(&i->place, row->line, import_hash(0, row->text, row->len), job->id);
         job->check_id = i->may_repeat > 0;
     } else if (!*job->id)
         queue_make_id(job->id);

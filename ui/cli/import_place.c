@@ -17,9 +17,10 @@
 #include "model/base/mem.h"
 #include "ui/cli/cli_file.h"
 
-enum { TEXT_MOST = 400, LOW_DIGITS = 16 };
+enum { TEXT_MOST = 400, LOW_DIGITS = 16, ROW_BITS = 28 };
 
-/* The lower half of a uuid: two bits of its variant, then 62 that count the lines. */
+/* The lower half of a uuid: two bits of its variant, then 62 for the line and the hash of its row.
+ */
 static const uint64_t counted = (UINT64_C(1) << 62) - 1;
 
 static const char title[] = "queuetop push --resume: the place of an import\nids from ";
@@ -164,14 +165,16 @@ import_place_write(const char *path, const struct import_place *p, bool is_first
 }
 
 void
-import_place_id(const struct import_place *p, int64_t line, char id[static QUEUE_ID_LEN + 1])
+import_place_id(const struct import_place *p, int64_t line, uint64_t row,
+                char id[static QUEUE_ID_LEN + 1])
 {
     char low[LOW_DIGITS + 1];
     const char *tail = p->first_id + QUEUE_ID_LEN - LOW_DIGITS - 1; /* xxxx-xxxxxxxxxxxx */
 
     snprintf(low, sizeof low, "%.4s%s", tail, tail + 5);
     uint64_t n = strtoull(low, NULL, 16);
-    n = (n & ~counted) | ((n + (uint64_t)line) & counted);
+    uint64_t add = (uint64_t)line << ROW_BITS | (row & ((UINT64_C(1) << ROW_BITS) - 1));
+    n = (n & ~counted) | ((n + add) & counted);
     snprintf(low, sizeof low, "%016" PRIx64, n);
     snprintf(id, QUEUE_ID_LEN + 1, "%.*s%.4s-%s", QUEUE_ID_LEN - LOW_DIGITS - 1, p->first_id, low,
              low + 4);

@@ -1,6 +1,7 @@
 /* The place of an import in a file (--resume), which outlives the process, also one that has ended:
- * from where to go on, and the ids of the jobs. The id of a row is made from the first id and the
- * number of its line, so a row that is pushed again is the same job. */
+ * from where to go on, and the ids of the jobs. The id of a row is made from the first id, the
+ * number of its line and its text. So a row that is pushed again is the same job, and a row that
+ * was changed meanwhile, or is another file's, is another job. */
 #ifndef UI_CLI_IMPORT_PLACE_H
 #define UI_CLI_IMPORT_PLACE_H
 
@@ -31,7 +32,9 @@ bool import_place_read(const char *path, struct import_place *p, bool *is_there,
  * there must be no file of that name yet. */
 bool import_place_write(const char *path, const struct import_place *p, bool is_first,
                         struct err *e) __attribute__((warn_unused_result));
-void import_place_id(const struct import_place *p, int64_t line, char id[static QUEUE_ID_LEN + 1]);
+/* row: import_hash() of that row alone. */
+void import_place_id(const struct import_place *p, int64_t line, uint64_t row,
+                     char id[static QUEUE_ID_LEN + 1]);
 
 /* The hash of all rows so far and one more. */
 uint64_t import_hash(uint64_t before, const char *row, size_t len);

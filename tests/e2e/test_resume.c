@@ -1,0 +1,203 @@
+/*
+ * `queuetop push --csv FILE --resume PLACE` where the place belongs to other rows: no row is
+ * lost.
+ * What a kill leaves is in test_push.
+ */
+#include "tests/harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/base/mem.h"
+#include "tests/proc.h"
+#include "tests/server.h"
+
+static char dsn[400];
+static PGconn *conn;
+
+static void
+write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "we");
+
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The whole file as text; "" if there is none. The caller frees. */
+static char *
+read_file(const char *name)
+{
+    struct buf b = {0};
+    char piece[500];
+    FILE *f = fopen(name, "re");
+
+    buf_str(&b, "");
+    for (size_t n = 1; f && n > 0;) {
+        n = fread(piece, 1, sizeof piece, f);
+        buf_add(&b, piece, n);
+    }
+    if (f)
+        fclose(f);
+    return b.data;
+}
+
+/* A table of the numbers from..to; in line bad_line (0 = none) stands no JSON. */
+static void
+write_table(int from, int to, int bad_line)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "payload\n");
+    for (int i = from; i <= to; i++)
+        buf_printf(&b, i - from + 2 == bad_line ? "{\n" : "%d\n", i);
+    write_file("t.csv", b.data);
+    buf_free(&b);
+}
+
+/* Pushes the table. Returns what it said; the caller frees. */
+static char *
+push(int code)
+{
+    char *out, *err;
+    int got = proc_run(NULL, &out, &err, "-d \"%s\" push q --csv t.csv --resume place", dsn);
+
+    if (got != code)
+        fail_msg("exit code %d, not %d: %s", got, code, err);
+    free(out);
+    return err;
+}
+
+static void
+want_said(int code, const char *text)
+{
+    char *said = push(code);
+
+    if (!strstr(said, text))
+        fail_msg("said '%s', not '%s'", said, text);
+    free(said);
+}
+
+static void
+want_jobs(const char *numbers)
+{
+    assert_string_equal(pg_value(conn,
+                                 "select concat_ws(' ', count(*), count(distinct payload::text"
+                                 "), sum(payload::text::int)) from queues.queue"),
+                        numbers);
+}
+
+static int
+clear(void **state)
+{
+    (void)state;
+    pg_run(conn, "delete from queues.queue");
+    unlink("place");
+    unlink("place.lock");
+    unlink("t.csv");
+    return 0;
+}
+
+/* --- rows that changed --- */
+
+static void
+want_place(const char *line)
+{
+    for (int i = 0; i < PROC_WAIT_MS / 10; i++) {
+        char *text = read_file("place");
+        bool found = strstr(text, line) != NULL;
+        free(text);
+        if (found)
+            return;
+        poll(NULL, 0, 10);
+    }
+    fail_msg("place has no '%s'", line);
+}
+
+/* Leaves what a kill between the push of the rows 1, 2, 3 and the note of it leaves. */
+static void
+kill_after_three(void)
+{
+    struct proc p;
+
+    assert_int_equal(mkfifo("gate", 0600), 0);
+    int gate = open("gate", O_RDWR | O_CLOEXEC);
+    proc_queuetop(&p, NULL, "-d \"%s\" push q --csv gate --resume place", dsn);
+    assert_int_equal(write(gate, "payload\n", 8), 8);
+    want_place("\nline 2\n");
+    char *before = read_file("place");
+    assert_int_equal(write(gate, "1\n2\n3\n", 6), 6);
+    want_place("\nline 5\n");
+    proc_done(&p); /* SIGKILL */
+    close(gate);
+    unlink("gate");
+    write_file("place", before);
+    free(before);
+    want_jobs("3 3 6");
+}
+
+static void
+a_changed_row_is_another_job(void **state)
+{
+    (void)state;
+    kill_after_three();
+    write_file("t.csv", "payload\n1\n20\n3\n");
+    want_said(0, "1 job was pushed");
+    want_jobs("4 4 26");
+    want_said(0, "an earlier run has pushed all rows");
+    write_file("t.csv", "payload\n1\n2\n3\n");
+    want_said(2, "the rows before line 5 of t.csv are not those of the import that stopped there");
+    want_jobs("4 4 26");
+}
+
+/* With the place of the killed import of another file, all rows are pushed. */
+static void
+another_file_loses_no_row(void **state)
+{
+    (void)state;
+    kill_after_three();
+    write_table(101, 104, 0);
+    want_said(0, "4 jobs were pushed");
+    want_jobs("7 7 416");
+    assert_string_equal(pg_value(conn, "select string_agg(payload::text, ' ' order by seq) from "
+                                       "queues.queue where payload::text::int > 100"),
+                        "101 102 103 104");
+}
+
+static int
+set_up(void **state)
+{
+    (void)state;
+    if (chdir(getenv("TMPDIR")) != 0)
+        return -1;
+    pg_start(NULL);
+    snprintf(dsn, sizeof dsn, "%s", pg_newdb("resume"));
+    conn = pg_connect(dsn);
+    return proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn);
+}
+
+static int
+tear_down(void **state)
+{
+    clear(state);
+    PQfinish(conn);
+    pg_stop();
+    return 0;
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_changed_row_is_another_job, clear),
+        cmocka_unit_test_setup(another_file_loses_no_row, clear),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
