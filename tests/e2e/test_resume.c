@@ -1,6 +1,6 @@
 /*
- * `queuetop push --csv FILE --resume PLACE` where the place belongs to other rows: no row is
- * lost.
+ * `queuetop push --csv FILE --resume PLACE` where the place was edited, or belongs to other
+ * rows: what is said, and that no row is lost.
  * What a kill leaves is in test_push.
  */
 #include "tests/harness.h"
@@ -16,6 +16,7 @@
 #include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/server.h"
+#include "ui/cli/import_place.h"
 
 static char dsn[400];
 static PGconn *conn;
@@ -102,6 +103,51 @@ clear(void **state)
     unlink("place.lock");
     unlink("t.csv");
     return 0;
+}
+
+/* --- the text of the place --- */
+
+static bool
+is_refused(const char *text)
+{
+    struct import_place p;
+    struct err e = {0};
+    bool is_there;
+
+    write_file("place", text);
+    return !import_place_read("place", &p, &is_there, &e) && is_there && e.kind == ERR_USAGE &&
+           strstr(e.text, "is not the place of an import as push wrote it");
+}
+
+static void
+an_edited_place_is_refused(void **state)
+{
+    (void)state;
+    write_table(1, 3, 3);
+    free(push(6));
+    char *text = read_file("place"), *longer = xasprintf("%s\n", text);
+    assert_false(is_refused(text));
+    assert_true(is_refused(longer));
+    for (size_t i = 0; text[i]; i++) {
+        char was = text[i];
+        text[i] = was == '1' ? '2' : '1';
+        if (!is_refused(text))
+            fail_msg("refuses no other byte %zu: %s", i, text);
+        text[i] = 0;
+        assert_true(is_refused(text));
+        text[i] = was;
+    }
+    free(longer);
+    longer = xasprintf("%.*s", (int)strlen(text) - 1, text);
+    write_table(1, 3, 0);
+    write_file("place", longer);
+    want_said(2, "place is not the place of an import as push wrote it: --resume would overwrite");
+    want_jobs("1 1 1");
+    write_file("place", text);
+    want_said(0, "2 jobs were pushed");
+    want_jobs("3 3 6");
+    free(text);
+    free(longer);
 }
 
 /* --- rows that changed --- */
@@ -195,6 +241,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_edited_place_is_refused, clear),
         cmocka_unit_test_setup(a_changed_row_is_another_job, clear),
         cmocka_unit_test_setup(another_file_loses_no_row, clear),
     };

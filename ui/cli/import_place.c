@@ -1,6 +1,7 @@
 /*
- * The file of --resume: four lines of text. It is written anew after each batch, first under
- * another name, so that it is whole at any moment.
+ * The file of --resume: five lines of text. It is written anew after each batch, first under
+ * another name, so that it is whole at any moment. The last line is a hash of the others: a file
+ * that was edited is refused, because its numbers decide which rows are passed over.
  */
 #include "ui/cli/import_place.h"
 
@@ -68,9 +69,27 @@ take_hash(const char **at, const char *label, uint64_t *hash)
     return ok;
 }
 
-static bool
-parse(const char *at, struct import_place *p)
+/* Writes the text of the file; returns its length. */
+static size_t
+make_text(const struct import_place *p, char text[static TEXT_MOST])
 {
+    int n = snprintf(text, TEXT_MOST,
+                     "%s%s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 " of %" PRIx64
+                     " %" PRIx64 "\n",
+                     title, p->first_id, p->line, p->before, p->rejects, p->rejects_dev,
+                     p->rejects_ino);
+    uint64_t hash = import_hash(0, text, (size_t)n);
+
+    n += snprintf(text + n, TEXT_MOST - (size_t)n, "sum %" PRIx64 "\n", hash);
+    return (size_t)n;
+}
+
+static bool
+parse(const char *text, struct import_place *p)
+{
+    char same[TEXT_MOST];
+    const char *at = text;
+
     if (!skip(&at, title) || strspn(at, "0123456789abcdef-") != QUEUE_ID_LEN)
         return false;
     memcpy(p->first_id, at, QUEUE_ID_LEN);
@@ -78,7 +97,8 @@ parse(const char *at, struct import_place *p)
     at += QUEUE_ID_LEN;
     return take_number(&at, "\nline ", &p->line) && take_hash(&at, "\nbefore ", &p->before) &&
            take_number(&at, "\nrejects ", &p->rejects) && take_hash(&at, " of ", &p->rejects_dev) &&
-           take_hash(&at, " ", &p->rejects_ino) && !strcmp(at, "\n") && p->line > 0;
+           take_hash(&at, " ", &p->rejects_ino) && p->line > 0 && make_text(p, same) &&
+           !strcmp(text, same);
 }
 
 bool
@@ -94,7 +114,8 @@ import_place_read(const char *path, struct import_place *p, bool *is_there, stru
     close(fd);
     text[n > 0 ? n : 0] = 0;
     return parse(text, p) ||
-           fail(e, ERR_USAGE, "%s is not the place of an import: --resume would overwrite it",
+           fail(e, ERR_USAGE,
+                "%s is not the place of an import as push wrote it: --resume would overwrite it",
                 path);
 }
 
@@ -118,19 +139,6 @@ import_place_lock(const char *path, struct err *e)
     return fd;
 }
 
-static bool
-write_text(const char *path, const struct import_place *p)
-{
-    char text[TEXT_MOST];
-    int n = snprintf(text, sizeof text,
-                     "%s%s\nline %" PRId64 "\nbefore %" PRIx64 "\nrejects %" PRId64 " of %" PRIx64
-                     " %" PRIx64 "\n",
-                     title, p->first_id, p->line, p->before, p->rejects, p->rejects_dev,
-                     p->rejects_ino);
-
-    return cli_file_write(path, 0600, text, (size_t)n);
-}
-
 /* The name itself is on the disk, too, once its folder is. */
 static bool
 sync_folder(const char *path)
@@ -148,8 +156,8 @@ sync_folder(const char *path)
 bool
 import_place_write(const char *path, const struct import_place *p, bool is_first, struct err *e)
 {
-    char *fresh = xasprintf("%s.%d", path, (int)getpid());
-    bool ok = write_text(fresh, p);
+    char text[TEXT_MOST], *fresh = xasprintf("%s.%d", path, (int)getpid());
+    bool ok = cli_file_write(fresh, 0600, text, make_text(p, text));
 
     if (is_first) /* two imports that begin at the same time must not both make ids */
         ok = ok && link(fresh, path) == 0 && unlink(fresh) == 0;
