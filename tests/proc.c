@@ -7,6 +7,8 @@
 #include "tests/harness.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGS = 64, STEP_MS = 10 };
+enum { ARGS = 64, STEP_MS = 10, FILTER_MOST = 64 };
+
+static const int *refused; /* of proc_refuse() */
 
 static void
 must(bool ok, const char *what)
@@ -67,6 +71,36 @@ input_file(const char *input)
 }
 
 void
+proc_refuse(const int *calls)
+{
+    refused = calls;
+}
+
+/* In this process and those that it becomes; allowed to everyone who gains no rights by exec. */
+static void
+refuse_calls(void)
+{
+    struct sock_filter filter[FILTER_MOST] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    };
+    struct sock_fprog program = {.len = 1, .filter = filter};
+
+    for (const int *at = refused; *at >= 0; at += 2) {
+        must(program.len + 3 <= FILTER_MOST, "too many calls to refuse");
+        filter[program.len++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)at[0], 0, 1);
+        filter[program.len++] =
+            (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)at[1]);
+    }
+    filter[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        perror("seccomp");
+        _exit(126);
+    }
+}
+
+void
 proc_start(struct proc *p, const char *const *argv, const char *input)
 {
     union { /* exec does not change the strings, but its type has no const */
@@ -88,6 +122,8 @@ proc_start(struct proc *p, const char *const *argv, const char *input)
         dup2(in, STDIN_FILENO);
         dup2(p->out, STDOUT_FILENO);
         dup2(p->err, STDERR_FILENO);
+        if (refused)
+            refuse_calls();
         execvp(argv[0], args.out);
         perror(argv[0]);
         _exit(127);

@@ -36,6 +36,11 @@ char *proc_errors(const struct proc *p);
 /* Ends it with SIGKILL if it still runs, and forgets it. */
 void proc_done(struct proc *p);
 
+/* In programs that are started from now on, these system calls fail with these errors, as on a file
+ * system that can't do them: pairs of a number (SYS_link) and an errno, -1 ends them. NULL = no
+ * longer. */
+void proc_refuse(const int *calls);
+
 /* Sends SIGTERM. The test fails unless the program ends with exit code 0. */
 void proc_ends(struct proc *p);
 

@@ -1,22 +1,31 @@
 /*
- * `queuetop push --csv FILE --resume PLACE` where the place was edited, or belongs to other
- * rows: what is said, and that no row is lost.
- * What a kill leaves is in test_push.
+ * `queuetop push --csv FILE --resume PLACE` where the place can't be kept, was edited, or belongs
+ * to other rows: what is said, and that no row is lost. What a kill leaves is in test_push.
  */
 #include "tests/harness.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 #include "ui/cli/import_place.h"
+
+/* Pairs for proc_refuse(). */
+#define NO_RENAME SYS_renameat2, EINVAL
+#ifdef SYS_link
+#define NO_LINK SYS_link, EPERM, SYS_linkat, EPERM
+#else
+#define NO_LINK SYS_linkat, EPERM
+#endif
 
 static char dsn[400];
 static PGconn *conn;
@@ -98,11 +107,95 @@ static int
 clear(void **state)
 {
     (void)state;
+    proc_refuse(NULL);
     pg_run(conn, "delete from queues.queue");
     unlink("place");
     unlink("place.lock");
     unlink("t.csv");
     return 0;
+}
+
+/* --- file systems --- */
+
+/* The first place must not replace another one. A hard link does that, or a rename. */
+static void
+one_of_two_ways_is_enough(void **state)
+{
+    static const int no_link[] = {NO_LINK, -1}, no_rename[] = {NO_RENAME, -1};
+
+    (void)state;
+    write_table(1, 3, 0);
+    proc_refuse(no_link);
+    want_said(0, "3 jobs were pushed");
+    want_said(0, "an earlier run has pushed all rows");
+    assert_int_equal(unlink("place"), 0);
+    proc_refuse(no_rename);
+    want_said(0, "3 jobs were pushed");
+    want_said(0, "an earlier run has pushed all rows");
+    want_jobs("6 3 12");
+}
+
+static void
+no_way_is_named(void **state)
+{
+    static const int neither[] = {NO_RENAME, NO_LINK, -1}, no_lock[] = {SYS_flock, ENOLCK, -1};
+
+    (void)state;
+    write_table(1, 3, 0);
+    proc_refuse(neither);
+    want_said(5, "place: its file system has neither hard links nor a rename that replaces nothing "
+                 "(Operation not permitted): give --resume a FILE on another file system\n");
+    proc_refuse(no_lock);
+    want_said(5, "place.lock: its file system has no locks (No locks available): give --resume a "
+                 "FILE on another file system\n");
+    want_jobs("0 0");
+    assert_int_not_equal(access("place", F_OK), 0);
+}
+
+/* The last thing that a full disk, or a quota, can prevent. What was pushed without a note of it is
+ * pushed again, as the same jobs. */
+static void
+a_disk_may_be_full(void **state)
+{
+    static const int full[] = {SYS_fsync, ENOSPC, -1};
+
+    (void)state;
+    write_table(1, 1500, 602);
+    proc_refuse(full);
+    want_said(5, "--resume: place: No space left on device\n");
+    want_jobs("0 0");
+    assert_int_not_equal(access("place", F_OK), 0);
+
+    proc_refuse(NULL);
+    want_said(6, "to go on at line 602: the same command");
+    char *before = read_file("place");
+    write_table(1, 1500, 0);
+    proc_refuse(full);
+    char *said = push(6), *after = read_file("place"), *why = strstr(said, "No space left");
+    assert_string_equal(after, before);
+    assert_non_null(why);
+    assert_null(strstr(why + 1, "No space left"));
+    assert_non_null(strstr(said, "to go on, once place can be written: the same command (no row"));
+    want_jobs("1100 1100 605550");
+
+    proc_refuse(NULL);
+    want_said(0, "400 jobs were pushed");
+    want_jobs("1500 1500 1125750");
+    free(before);
+    free(said);
+    free(after);
+}
+
+/* Nobody can make files in /proc, not even root. */
+static void
+a_folder_may_take_no_files(void **state)
+{
+    (void)state;
+    proc_check(2, NULL, "--resume: none/place.lock: No such file or directory",
+               "-d \"%s\" push q --json - --resume none/place", dsn);
+    proc_check(2, NULL, "--resume: /proc/place.lock: No such file or directory",
+               "-d \"%s\" push q --json - --resume /proc/place", dsn);
+    want_jobs("0 0");
 }
 
 /* --- the text of the place --- */
@@ -241,6 +334,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(one_of_two_ways_is_enough, clear),
+        cmocka_unit_test_setup(no_way_is_named, clear),
+        cmocka_unit_test_setup(a_disk_may_be_full, clear),
+        cmocka_unit_test_setup(a_folder_may_take_no_files, clear),
         cmocka_unit_test_setup(an_edited_place_is_refused, clear),
         cmocka_unit_test_setup(a_changed_row_is_another_job, clear),
         cmocka_unit_test_setup(another_file_loses_no_row, clear),

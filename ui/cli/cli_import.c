@@ -55,6 +55,7 @@ struct import {
     bool is_resumed;                     /* the place is that of an earlier run */
     bool is_found;                       /* and the rows before it are the same */
     int may_repeat;                      /* so many of the next jobs may have been pushed */
+    bool is_unkept;                      /* the last place could not be written */
     bool has_answer;
     struct err answer;
     int code;
@@ -265,6 +266,7 @@ keep_place(struct import *i)
     if (!i->w->resume || !i->is_found || write_place(i, false, &e))
         return true;
     cli_say(i->c, "%s", e.text);
+    i->is_unkept = true;
     return false;
 }
 
@@ -517,7 +519,7 @@ say_end(struct import *i)
 {
     bool is_whole = i->code == CLI_DONE && !i->is_over;
 
-    if (!keep_place(i) && is_whole)
+    if (!i->is_unkept && !keep_place(i) && is_whole)
         i->code = CLI_SERVER;
     if (is_whole && i->is_resumed && i->next_line == i->from_line)
         cli_say(i->c, "an earlier run has pushed all rows; to push them again, remove %s",
@@ -526,7 +528,11 @@ say_end(struct import *i)
     if (i->rejects >= 0 && i->rejected)
         cli_say(i->c, "%" PRId64 " row%s rejected: see %s", i->rejected,
                 i->rejected == 1 ? " was" : "s were", i->w->rejects);
-    if (!is_whole && i->w->resume && i->is_found)
+    if (i->is_unkept)
+        cli_say(i->c,
+                "to go on, once %s can be written: the same command (no row becomes two jobs)",
+                i->w->resume);
+    else if (!is_whole && i->w->resume && i->is_found)
         cli_say(i->c, "to go on at line %" PRId64 ": the same command", i->next_line);
     else if (!is_whole && !i->w->resume)
         cli_say(i->c, "to go on there: --from-line %" PRId64, i->next_line);

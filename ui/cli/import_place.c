@@ -119,6 +119,19 @@ import_place_read(const char *path, struct import_place *p, bool *is_there, stru
                 path);
 }
 
+/* Reports errno. If the file system cannot do what --resume needs, says which one can. */
+static bool
+fail_file(struct err *e, enum err_kind kind, const char *path, const char *lacks)
+{
+    bool is_lacking = errno == EPERM || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ||
+                      errno == ENOLCK;
+
+    if (lacks && is_lacking)
+        return fail(e, kind, "--resume: %s: %s (%s): give --resume a FILE on another file system",
+                    path, lacks, strerror(errno));
+    return fail(e, kind, "--resume: %s: %s", path, strerror(errno));
+}
+
 int
 import_place_lock(const char *path, struct err *e)
 {
@@ -126,17 +139,27 @@ import_place_lock(const char *path, struct err *e)
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
-        fail(e, ERR_USAGE, "--resume: %s: %s", name, strerror(errno));
+        fail_file(e, ERR_USAGE, name, NULL);
     } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             fail(e, ERR_REFUSED, "another import with --resume %s is running", path);
         else
-            fail(e, ERR_SYS, "--resume: %s: %s", name, strerror(errno));
+            fail_file(e, ERR_SYS, name, "its file system has no locks");
         close(fd);
         fd = -1;
     }
     free(name);
     return fd;
+}
+
+/* Gives the file its name, unless another file has it: two imports that begin at the same time must
+ * not both make ids. Some file systems have no hard links (FAT), others have only those (NFS). */
+static bool
+name_first(const char *fresh, const char *path)
+{
+    if (renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return true;
+    return errno != EEXIST && link(fresh, path) == 0 && unlink(fresh) == 0;
 }
 
 /* The name itself is on the disk, too, once its folder is. */
@@ -157,15 +180,18 @@ bool
 import_place_write(const char *path, const struct import_place *p, bool is_first, struct err *e)
 {
     char text[TEXT_MOST], *fresh = xasprintf("%s.%d", path, (int)getpid());
+    const char *lacks = NULL;
     bool ok = cli_file_write(fresh, 0600, text, make_text(p, text));
 
-    if (is_first) /* two imports that begin at the same time must not both make ids */
-        ok = ok && link(fresh, path) == 0 && unlink(fresh) == 0;
-    else
-        ok = ok && rename(fresh, path) == 0;
-    ok = ok && sync_folder(path);
-    if (!ok) {
-        fail(e, ERR_SYS, "--resume: %s: %s", path, strerror(errno));
+    if (ok && is_first) {
+        ok = name_first(fresh, path);
+        lacks =
+            ok ? NULL : "its file system has neither hard links nor a rename that replaces nothing";
+    } else if (ok) {
+        ok = rename(fresh, path) == 0;
+    }
+    if (!ok || !sync_folder(path)) {
+        ok = fail_file(e, ERR_SYS, path, lacks);
         (void)unlink(fresh);
     }
     free(fresh);
