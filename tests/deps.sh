@@ -65,6 +65,9 @@ put "$policy" "#!/bin/sh
 exit 101"
 # shellcheck disable=SC2086 # each package is a word
 as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends $missing
-case " $missing " in
-*" pgbouncer "*) as_root update-rc.d pgbouncer disable || : ;;
-esac
+for p in $missing; do
+    case $p in
+    etcd-server) as_root update-rc.d etcd disable || : ;;
+    haproxy | patroni | pgbouncer) as_root update-rc.d "$p" disable || : ;;
+    esac
+done
