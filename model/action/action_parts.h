@@ -43,8 +43,9 @@ struct action {
     bool keeps_changed;
     char **changed; /* if keeps_changed: the ids of the rows that changed */
     int nchanged;
-    bool no_node; /* no node has this name, and no lease is held under it */
-    char *about;  /* NULL = nothing */
+    bool no_node;  /* no node has this name, and no lease is held under it */
+    bool no_queue; /* no job was ever seen in the queue that the predicate names */
+    char *about;   /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
     bool has_time; /* act "time": the intent names a point in time */

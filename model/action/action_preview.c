@@ -47,7 +47,7 @@ action_previewed(struct action *a)
     int64_t n = tally_sum(&a->effects, true);
     struct err e = {0};
 
-    a->no_node = n == 0 && wants_evidence(a) && !a->evidence;
+    a->no_node = a->effects.n == 0 && wants_evidence(a) && !a->evidence;
     action_make_texts(a);
     if (a->expected >= 0 && a->expected != n) {
         fail(&e, ERR_REFUSED, "expected %lld, would change %lld: nothing was changed",
@@ -116,6 +116,42 @@ has_preview(const struct action *a)
            (!a->ids || adapter_takes(a->adapter, s, PARAM_IDS));
 }
 
+/* --- a queue that is not there ---------------------------------------------------------------- */
+
+/* Nothing matches, the predicate names a queue, and the adapter can say whether it was ever seen.
+ */
+static bool
+wants_queue(const struct action *a)
+{
+    return a->effects.n == 0 && a->params.value[PARAM_QUEUE] &&
+           adapter_has(a->adapter, SEC_QUEUE_SETTINGS);
+}
+
+static void
+queue_came(void *ctx, struct db_reply *reply)
+{
+    struct action *a = ctx;
+
+    if (!action_answered(a))
+        return;
+    a->no_queue = reply->err.kind == ERR_NONE && result_rows(reply->results[0]) == 0;
+    action_previewed(a);
+}
+
+/* A queue that was never seen is perhaps a misspelt name. */
+static void
+ask_queue(struct action *a)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    struct db_stmt stmt = adapter_bind(a->adapter, SEC_QUEUE_SETTINGS, &a->params, storage);
+    struct db_call call = {.stmts = &stmt, .n = 1, .dry = true};
+
+    call.statement_timeout_ms = ACTION_COUNT_MS;
+    action_ask(a, &call, CONNECT_MS, queue_came);
+}
+
+/* --- the preview ------------------------------------------------------------------------------ */
+
 static void
 previewed(void *ctx, struct db_reply *reply)
 {
@@ -135,10 +171,12 @@ previewed(void *ctx, struct db_reply *reply)
     }
     if (!ok)
         action_end(a, ACTION_FAILED, &e);
-    else if (has_preview(a))
-        action_previewed(a);
-    else
+    else if (!has_preview(a))
         preview_without(a);
+    else if (wants_queue(a))
+        ask_queue(a);
+    else
+        action_previewed(a);
 }
 
 static void

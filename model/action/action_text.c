@@ -81,6 +81,8 @@ make_what(const struct action *a)
     if (a->no_node)
         buf_printf(&b, "no node is called \"%s\", and no lease is its",
                    a->params.value[PARAM_NODE]);
+    else if (a->no_queue)
+        buf_printf(&b, "no job was ever seen in queue \"%s\"", a->params.value[PARAM_QUEUE]);
     else if (b.len == 0 && !a->audited && !a->ids && action_note(a, "guard"))
         buf_printf(&b, "nothing to change: guard: %s", action_note(a, "guard"));
     else if (b.len == 0)
@@ -285,7 +287,7 @@ add_summary(struct buf *b, const struct action *a)
         break;
     case ACTION_READY:
         buf_str(b, tally_sum(&a->effects, true) > 0 ? "would change: " : "");
-        if (a->no_node || (!a->audited && a->effects.n == 0))
+        if (a->no_node || a->no_queue || (!a->audited && a->effects.n == 0))
             buf_str(b, a->what);
         else
             add_outcome(b, a);

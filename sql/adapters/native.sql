@@ -1151,9 +1151,50 @@ select state, n, why from {schema}.push_preview($1::text, $2::jsonb, $3::text)
 -- params: queue force
 select state, n, why from {schema}.pause_preview($1::text, coalesce($2::boolean, false))
 
+-- name: resume_preview
+-- params: queue
+select case when c.paused_at is not null then 'resumed' end as state, 1::bigint as n,
+       case when c.paused_at is not null then null
+            when exists (select from {schema}.queue_settings($1::text)) then 'not paused'
+            else format('no job was ever seen in queue "%s"', $1::text) end as why
+from (select) one left join {schema}.queue_config c on c.queue = $1::text
+
+-- name: drain_preview
+-- params: node
+select case when x.state = 'up' then 'draining' end as state, 1::bigint as n,
+       case when x.lock_key is null then format('no node is called "%s"', $1::text)
+            when x.state <> 'up' then 'draining already' end as why
+from (select) one left join {schema}.node x on x.lock_key = $1::text
+
 -- name: queue_set_preview
 -- params: queue settings
 select state, n, why from {schema}.set_queue_preview($1::text, $2::jsonb)
+
+-- name: cron_pause_preview
+-- params: schedule
+select case when s.paused_at is null and s.name is not null then 'paused' end as state, 1::bigint as n,
+       case when s.name is null then format('no schedule is called "%s"', $1::text)
+            when s.paused_at is not null then 'paused already' end as why
+from (select) one left join {schema}.schedule s on s.name = $1::text
+
+-- name: cron_resume_preview
+-- params: schedule
+select case when s.name is not null and s.next_run is null then 'resumed' end as state, 1::bigint as n,
+       case when s.name is null then format('no schedule is called "%s"', $1::text)
+            when s.next_run is not null then 'not paused' end as why
+from (select) one left join {schema}.schedule s on s.name = $1::text
+
+-- name: cron_run_preview
+-- params: schedule
+select case when s.name is not null then 'run' end as state, 1::bigint as n,
+       case when s.name is null then format('no schedule is called "%s"', $1::text) end as why
+from (select) one left join {schema}.schedule s on s.name = $1::text
+
+-- name: cron_remove_preview
+-- params: schedule
+select case when s.name is not null then 'removed' end as state, 1::bigint as n,
+       case when s.name is null then format('no schedule is called "%s"', $1::text) end as why
+from (select) one left join {schema}.schedule s on s.name = $1::text
 
 -- name: cron_set_preview
 -- params: schedule settings payload

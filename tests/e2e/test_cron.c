@@ -112,7 +112,7 @@ acting(void **state)
     says(0, "resume nightly --yes", "1 schedule resumed (next ");
     says(0, "remove nightly --dry-run", "1 schedule removed");
     says(0, "remove nightly --yes", "1 schedule removed");
-    says(1, "remove nightly --yes", "not found");
+    says(1, "remove nightly --yes", "no schedule is called \"nightly\"");
     says(1, "list", "");
     core_check(conn);
 }

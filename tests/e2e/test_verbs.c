@@ -362,7 +362,9 @@ test_exact_bytes(void **state)
     has(out, "\"body_base64\": \"AP8Q\", \"body_is_whole\": true");
     has(out, "\"attempts\": []");
     free(out);
-    free(run(1, "job 00000000-0000-7000-8000-000000000000"));
+    out = run(1, "job 00000000-0000-7000-8000-000000000000");
+    has(errors(out), "there is no job 00000000-0000-7000-8000-000000000000");
+    free(out);
     free(run(2, "job 12"));
     PQfinish(conn);
 }
@@ -756,6 +758,73 @@ codes_of_what_is_not_there(void **state)
     free(words);
 }
 
+static const struct {
+    const char *verb, *says;
+} unknown[] = {
+    {"drain nope",                         "no node is called \"nope\""            },
+    {"release --node nope",                "no node is called \"nope\""            },
+    {"release --node nope --all",          "no node is called \"nope\""            },
+    {"extend --node nope --by 5m",         "no node is called \"nope\""            },
+    {"pause nope",                         "no job was ever seen in queue \"nope\""},
+    {"resume nope",                        "no job was ever seen in queue \"nope\""},
+    {"requeue --queue nope",               "no job was ever seen in queue \"nope\""},
+    {"requeue --queue nope --error ~x",    "no job was ever seen in queue \"nope\""},
+    {"cancel --queue nope",                "no job was ever seen in queue \"nope\""},
+    {"cancel --queue nope --state ready",  "no job was ever seen in queue \"nope\""},
+    {"discard --queue nope",               "no job was ever seen in queue \"nope\""},
+    {"delete --queue nope",                "no job was ever seen in queue \"nope\""},
+    {"priority 3 --queue nope",            "no job was ever seen in queue \"nope\""},
+    {"reschedule 10m --queue nope",        "no job was ever seen in queue \"nope\""},
+    {"purge --queue nope --older-than 1h", "no job was ever seen in queue \"nope\""},
+    {"cron pause nope",                    "no schedule is called \"nope\""        },
+    {"cron resume nope",                   "no schedule is called \"nope\""        },
+    {"cron run nope",                      "no schedule is called \"nope\""        },
+    {"cron remove nope",                   "no schedule is called \"nope\""        },
+    {"drain n1",                           "draining already"                      },
+    {"resume q",                           "not paused"                            },
+    {"cron resume n",                      "not paused"                            },
+    {"cron pause p",                       "paused already"                        },
+    {"purge --queue q --older-than 1h",    "nothing "                              },
+};
+
+/* A name that nobody has: every verb says so, whether it would act or only show what it would do,
+ * and changes nothing. What would change nothing for another reason says that reason. */
+static void
+unknown_names(void **state)
+{
+    PGconn *conn = begin("unknown");
+    char *out;
+
+    (void)state;
+    pg_run(conn, "select push('q')");
+    core_settle(conn);
+    pg_run(conn, "select node_start('n1', gen_random_uuid(), 'host', 7, '1', 1, null, 2)");
+    free(run(0, "drain n1 --yes"));
+    free(run(0, "cron add n '0 3 * * *' --queue q --yes"));
+    free(run(0, "cron add p '0 3 * * *' --queue q --yes"));
+    free(run(0, "cron pause p --yes"));
+    char *before = xstrdup(pg_value(conn, "select count(*) from audit"));
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        for (int acts = 0; acts < 2; acts++) {
+            out = run(1, "%s %s", unknown[i].verb, acts ? "--yes" : "--dry-run");
+            has(out, unknown[i].says);
+            free(out);
+        }
+    expect(conn, before, "select count(*) from audit");
+    free(before);
+    out = run(1, "cron show nope");
+    has(errors(out), "no schedule is called \"nope\"");
+    free(out);
+    static const char *const known[] = {"cron pause n", "cron resume p", "cron run n",
+                                        "cron remove p"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        out = run(0, "%s --dry-run", known[i]);
+        has(out, "would change: 1 schedule");
+        free(out);
+    }
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -777,6 +846,7 @@ main(void)
         cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_hostile_words),
         cmocka_unit_test(codes_of_what_is_not_there),
+        cmocka_unit_test(unknown_names),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -243,9 +243,23 @@ test_nothing(void **state)
 
     begin(f, &(struct intent){.act = ACT_REQUEUE, .queue = "q", .expected = -1});
     preview(f, fake_table(EFFECTS, NULL));
+    batch(f, fake_table("setting", "paused", NULL)); /* the queue is known */
     assert_int_equal(action_confirm(f->action, true), CONFIRM_NOTHING);
     assert_int_equal(action_exit_code(f->action), 1);
     assert_string_equal(action_what(f->action), "nothing matches");
+}
+
+static void
+test_unknown_queue(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .queue = "q", .expected = -1});
+    preview(f, fake_table(EFFECTS, NULL));
+    batch(f, fake_table("setting", NULL));
+    assert_int_equal(action_confirm(f->action, true), CONFIRM_NOTHING);
+    assert_int_equal(action_exit_code(f->action), 1);
+    assert_string_equal(action_what(f->action), "no job was ever seen in queue \"q\"");
 }
 
 /* The preview's count is of all jobs, and each of several batches has only some of the jobs. So no
@@ -743,6 +757,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unknown_queue, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_count_of_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_release_of_the_living, set_up, tear_down),

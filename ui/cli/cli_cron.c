@@ -318,6 +318,8 @@ cron_show(struct cli *c, const struct cron_words *w)
     rowset_free(&next);
     params_done(&p);
     cli_close(&q);
+    if (ok && n == 0)
+        cli_say(c, "no schedule is called \"%s\"", c->words[1]);
     return cli_end(c, ok, n, &e);
 }
 

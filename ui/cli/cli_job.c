@@ -269,6 +269,8 @@ run_job(struct cli *c, const void *options)
         int code = cli_fail(c, &e);
         return waited == CLI_TIME_OVER ? waited : code;
     }
+    if (!found)
+        cli_say(c, "there is no job %s", c->words[0]);
     int code = cli_flush_look(c);
     return code != CLI_DONE ? code : found ? waited : CLI_NOTHING;
 }
