@@ -150,7 +150,8 @@ enum { LEFT_KEPT = 100 };
 
 struct left_nodes { /* store_take.c: the newest ones, the last one first */
     struct left_node rows[LEFT_KEPT];
-    int n, count; /* count: ever */
+    int n, count;    /* count: ever */
+    int64_t seen_ms; /* the server's clock when it last listed its nodes; 0 = not yet */
 };
 
 struct groups_topic { /* store_groups.c */

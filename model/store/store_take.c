@@ -124,8 +124,9 @@ take_nodes(struct store *s, struct db_reply *reply, struct err *e)
 {
     struct rowset now;
     int at = 0;
-    /* after a longer pause nobody knows how a process has ended */
-    bool is_recent = store_age_ms(s, TOPIC_NODES) < RECENT_MS;
+    /* After a longer pause nobody knows how a process has ended. The server's clock decides: ours
+     * may have stood still with the machine, and an answer may have waited for us to wake. */
+    bool is_recent = s->source.server_ms - s->left.seen_ms < RECENT_MS;
 
     if (!record_decode(&record_node, db_take(reply, 0), &now, e))
         return false;
@@ -133,6 +134,7 @@ take_nodes(struct store *s, struct db_reply *reply, struct err *e)
     for (int i = 0; is_recent && i < s->nodes.n; i++)
         if (has_left(&was[i], &now, &at))
             keep_left(s, &was[i]);
+    s->left.seen_ms = s->source.server_ms;
     replace_rows(&s->nodes, &now);
     return true;
 }

@@ -648,6 +648,47 @@ answer_both(struct fixture *f, int64_t us)
     fake_answer(f->db, tables);
 }
 
+/* Answers the topic of nodes: the only node is `node`, and the server's clock shows at_ms. */
+static void
+answer_nodes(struct fixture *f, const char *node, int64_t at_ms)
+{
+    char row[64], now[64];
+
+    snprintf(row, sizeof row, "%s|up|5|1", node);
+    snprintf(now, sizeof now, "%lld|10", (long long)at_ms);
+    struct result *tables[] = {fake_table(NODES, row, NULL), fake_table(SPENT, now, NULL)};
+    store_refresh(f->store, TOPIC_NODES);
+    asked(f);
+    fake_answer(f->db, tables);
+}
+
+/* A node that is gone has ended in order, if the server's last answer is a few seconds old. By the
+ * server's clock: while this machine sleeps, its own clock may stand still. */
+static void
+test_who_left(void **state)
+{
+    struct fixture *f = *state;
+    const int64_t then = 1763712000000;
+    int n;
+
+    open_store(f);
+    store_want(f->store, TOPIC_NODES, true);
+    answer_nodes(f, "a", then);
+    store_left(f->store, &n);
+    assert_int_equal(n, 0);
+    answer_nodes(f, "b", then + 5000);
+    const struct left_node *left = store_left(f->store, &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(left[0].node, "a");
+    answer_nodes(f, "c", then + 3600000); /* nobody knows how b has ended */
+    store_left(f->store, &n);
+    assert_int_equal(n, 1);
+    answer_nodes(f, "d", then + 3605000);
+    left = store_left(f->store, &n);
+    assert_int_equal(n, 2);
+    assert_string_equal(left[0].node, "c");
+}
+
 /* Topics that are due together are sent as one pipeline, unless one of them fails or is slow. */
 static void
 test_together(void **state)
@@ -925,6 +966,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_budget_is_told, set_up_with_budget, tear_down),
         cmocka_unit_test_setup_teardown(test_waiting_is_no_work, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_work_that_grows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_who_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_locks_cost_little, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_freeze, set_up, tear_down),
