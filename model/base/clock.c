@@ -53,9 +53,11 @@ clock_wall_ms(void)
 }
 
 int64_t
-clock_ahead_ms(int64_t there, int64_t from, int64_t until)
+clock_ahead_ms(int64_t there, int64_t from, int64_t until, int64_t was)
 {
-    return there > until ? there - until : there < from ? there - from : 0;
+    int64_t least = there - until, most = there - from;
+
+    return was < least ? least : was > most ? most : was;
 }
 
 struct unit {

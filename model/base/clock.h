@@ -15,9 +15,10 @@ int64_t clock_us(void);      /* monotonic */
 int64_t clock_wall_ms(void); /* since 1970, frozen by QUEUETOP_NOW */
 
 /* How far another wall clock is ahead of ours (negative: behind). The other clock showed `there` at
- * some moment between `from` and `until` on our clock. The result is the smallest difference that
- * explains these three times. */
-int64_t clock_ahead_ms(int64_t there, int64_t from, int64_t until);
+ * some moment between `from` and `until` on our clock. The result is the difference that explains
+ * these three times and is nearest to `was`, the difference that was known before (0 = none): a
+ * slow answer, which explains many differences, changes nothing. */
+int64_t clock_ahead_ms(int64_t there, int64_t from, int64_t until, int64_t was);
 enum { CLOCK_SKEW_MS = 2000 }; /* a smaller difference is not reported */
 
 /* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds.

@@ -110,15 +110,16 @@ tell_clock(struct worker *w, int64_t ahead)
 static void
 compare_clocks(struct worker *w)
 {
-    int64_t there = queue_server_ms(w->queue), now = clock_wall_ms();
-    int64_t ahead = there ? clock_ahead_ms(there, w->node_sent_ms, now) : 0;
-    bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
+    int64_t there = queue_server_ms(w->queue);
 
-    if (!there || (ahead == 0 && now - w->node_sent_ms > CLOCK_CHANGE_MS))
-        return; /* a slow answer hides a difference that is smaller than its time */
+    if (!there)
+        return;
+    int64_t ahead = clock_ahead_ms(there, w->node_sent_ms, clock_wall_ms(), w->ahead_ms);
+    bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
     if (is_wrong && !w->is_clock_wrong)
         log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's", w->node,
                  (double)(ahead < 0 ? -ahead : ahead) / 1000, ahead < 0 ? "behind" : "ahead");
+    w->ahead_ms = ahead;
     w->is_clock_wrong = is_wrong;
     tell_clock(w, -ahead);
 }

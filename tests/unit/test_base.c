@@ -221,10 +221,15 @@ static void
 another_clock_is_ahead_or_behind(void **state)
 {
     (void)state;
-    assert_int_equal(clock_ahead_ms(1000, 1000, 1400), 0);
-    assert_int_equal(clock_ahead_ms(1400, 1000, 1400), 0);
-    assert_int_equal(clock_ahead_ms(4400, 1000, 1400), 3000);
-    assert_int_equal(clock_ahead_ms(400, 1000, 1400), -600);
+    assert_int_equal(clock_ahead_ms(1000, 1000, 1400, 0), 0);
+    assert_int_equal(clock_ahead_ms(1400, 1000, 1400, 0), 0);
+    assert_int_equal(clock_ahead_ms(4400, 1000, 1400, 0), 3000);
+    assert_int_equal(clock_ahead_ms(400, 1000, 1400, 0), -600);
+    /* a slow answer does not take back what a quick one has shown, nor does it add to it */
+    assert_int_equal(clock_ahead_ms(4400, 1000, 4400, 3000), 3000);
+    assert_int_equal(clock_ahead_ms(4400, 1000, 4400, -100), 0);
+    assert_int_equal(clock_ahead_ms(1000, 1000, 4400, 50), 0);
+    assert_int_equal(clock_ahead_ms(1000, 1000, 1010, 3000), 0);
 }
 
 static void

@@ -375,7 +375,7 @@ compare_clocks(struct doctor *d, struct err *e)
         return false;
     }
     int64_t until = clock_wall_ms(), there = result_int(reply.results[0], 0, 0, 0);
-    int64_t ahead = clock_ahead_ms(there, from, until);
+    int64_t ahead = clock_ahead_ms(there, from, until, 0);
     d->hides = *result_text(reply.results[0], 0, 1) != 't';
     db_reply_done(&reply);
     snprintf(what, sizeof what, "the server's clock is %s %s of this machine's",
