@@ -38,6 +38,33 @@ agrees(double more, double less)
     return isnan(more) || isnan(less) || more > less;
 }
 
+/* True if the rates of the last minute differ by more than chance explains: by a quarter, and by
+ * more than three times the usual deviation of so few jobs. */
+static bool
+differs(double a, double b)
+{
+    double more = a > b ? a : b, less = a > b ? b : a, gap = (more - less) * MINUTE_S;
+
+    return !isnan(a) && !isnan(b) && more > less * 1.25 && gap * gap > 9 * (more + less) * MINUTE_S;
+}
+
+/* The trend by the rates of five minutes, unless the last minute contradicts it. */
+static enum trend
+trend_of_rates(const struct queue_row *q, struct flow f)
+{
+    bool fills = is_above(f.in, f.out), drains = is_above(f.out, f.in);
+
+    if (!fills && !drains)
+        return differs(q->pushed_per_s, q->done_per_s) ? TREND_TURNS : TREND_STEADY;
+    if ((double)q->ready <= f.out * MINUTE_S)
+        return TREND_BRIEF;
+    if (fills)
+        return agrees(q->pushed_per_s, q->done_per_s) ? TREND_FILLS : TREND_TURNS;
+    if ((double)q->ready / (f.out - f.in) >= FAR_S)
+        return TREND_STEADY;
+    return agrees(q->done_per_s, q->pushed_per_s) ? TREND_DRAINS : TREND_TURNS;
+}
+
 static enum trend
 trend_of(const struct queue_row *q)
 {
@@ -53,14 +80,7 @@ trend_of(const struct queue_row *q)
         return q->done_per_s < NOTHING && q->running <= 0 ? TREND_STANDS : TREND_UNKNOWN;
     if (f.out < NOTHING && still)
         return TREND_STANDS;
-    if ((double)q->ready <= f.out * MINUTE_S)
-        return TREND_STEADY;
-    if (is_above(f.in, f.out) && agrees(q->pushed_per_s, q->done_per_s))
-        return TREND_FILLS;
-    if (is_above(f.out, f.in) && agrees(q->done_per_s, q->pushed_per_s) &&
-        (double)q->ready / (f.out - f.in) < FAR_S)
-        return TREND_DRAINS;
-    return TREND_STEADY;
+    return trend_of_rates(q, f);
 }
 
 int64_t

@@ -13,8 +13,9 @@
 enum trend {
     TREND_UNKNOWN, /* the rates are not known yet */
     TREND_EMPTY,   /* nothing is ready */
-    TREND_STEADY,  /* the ready jobs go out within a minute, or the rates in and out differ by 5
-                      % at most */
+    TREND_STEADY,  /* the rates in and out differ by 5 % at most */
+    TREND_BRIEF,   /* they differ, but the ready jobs go out within a minute */
+    TREND_TURNS,   /* the last minute disagrees with the five minutes */
     TREND_FILLS,
     TREND_DRAINS,
     TREND_STANDS /* nothing goes out at all */

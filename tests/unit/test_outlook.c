@@ -56,7 +56,8 @@ test_trends_with_a_dead_band(void **state)
     assert_int_equal(trend(20.9, 20, 5000), TREND_STEADY); /* within 5 % */
     assert_int_equal(trend(20, 20.9, 5000), TREND_STEADY);
     assert_int_equal(trend(21.1, 20, 5000), TREND_FILLS);
-    assert_int_equal(trend(30, 20, 1200), TREND_STEADY); /* goes out within a minute */
+    assert_int_equal(trend(30, 20, 1200), TREND_BRIEF); /* goes out within a minute */
+    assert_int_equal(trend(20, 20, 1), TREND_STEADY);
     assert_int_equal(trend(30, 20, 1201), TREND_FILLS);
     assert_int_equal(trend(30, 20, 0), TREND_EMPTY);
     assert_int_equal(trend(3, 0, 10), TREND_STANDS);
@@ -78,11 +79,19 @@ test_the_last_minute_is_never_contradicted(void **state)
 
     (void)state;
     q.done_per_s = 31;
-    assert_int_equal(look(&q).trend, TREND_STEADY);
+    assert_int_equal(look(&q).trend, TREND_TURNS);
     q.pushed_per_s = (double)NAN;
     assert_int_equal(look(&q).trend, TREND_FILLS);
     q = queue(20, 30, 5000);
     q.done_per_s = 19;
+    assert_int_equal(look(&q).trend, TREND_TURNS);
+    q = queue(20, 20, 5000);
+    q.done_per_s = 10; /* "steady" beside "in 20, out 10" is a fault, too */
+    assert_int_equal(look(&q).trend, TREND_TURNS);
+    q.done_per_s = 19; /* a little more or less is chance */
+    assert_int_equal(look(&q).trend, TREND_STEADY);
+    q = queue(0.1, 0.1, 5000);
+    q.done_per_s = 0.05; /* 3 jobs instead of 6 */
     assert_int_equal(look(&q).trend, TREND_STEADY);
     q = queue(3, 0, 10);
     q.done_per_s = 2;

@@ -164,7 +164,8 @@ const struct column queue_columns[] = {
      .place = 11, .json = "done_per_s", .table = "DONE/s"},
     {.name = "empty", .title = "EMPTY AT",
      .help = "When nothing will be ready any more, by in and out of five minutes; never: more comes in, by so much; "
-             "steady: they differ by no more than 5 %, or what waits goes out within a minute",
+             "steady: they differ by no more than 5 %; wait <1m: what waits goes out within a minute; "
+             "turning: the last minute disagrees with them",
      .kind = K_CUSTOM, .offset = offsetof(struct queue_line, empty_rank), .min_w = 8, .max_w = 17, .keep = 4,
      .special = &empty_special, .only = ON_SCREEN},
     {.name = "held", .title = "HELD BY",

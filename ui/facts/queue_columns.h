@@ -41,8 +41,8 @@ bool worker_takes(const struct node_row *n, const char *queue);
 void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,
                      int64_t now_ms);
 
-/* "14:41", "steady", "never, +4.8/s", "nothing completes", in at most w cells. "" = nothing to say.
- */
+/* "14:41", "steady", "wait <1m", "turning", "never, +4.8/s", "nothing completes", in at most w
+ * cells. "" = nothing to say. */
 struct fmt queue_empty_at(const struct queue_line *l, int64_t now_ms, bool utc, int w);
 /* The trend: "fills up by 4.8 jobs/s since 13:55, 17,600 wait in an hour"; then the cause and what
  * helps: "held by slots: all 22 are in use; 3 more hold it level". "" = nothing to say. */

@@ -80,8 +80,9 @@ slots_of(const struct workers *w, const char *queue)
 /* --- the row ---------------------------------------------------------------------------------- */
 
 static const char *const trend_words[] = {
-    [TREND_UNKNOWN] = "",    [TREND_EMPTY] = "empty",   [TREND_STEADY] = "steady",
-    [TREND_FILLS] = "fills", [TREND_DRAINS] = "drains", [TREND_STANDS] = "stands"};
+    [TREND_UNKNOWN] = "",      [TREND_EMPTY] = "empty",  [TREND_STEADY] = "steady",
+    [TREND_BRIEF] = "brief",   [TREND_TURNS] = "turns",  [TREND_FILLS] = "fills",
+    [TREND_DRAINS] = "drains", [TREND_STANDS] = "stands"};
 static const char *const held_words[HELD_COUNT] = {[HELD_NOT] = "",
                                                    [HELD_PAUSED] = "paused",
                                                    [HELD_NO_NODE] = "no node",
@@ -94,11 +95,21 @@ static const char *const held_words[HELD_COUNT] = {[HELD_NOT] = "",
 static int64_t
 rank_of(const struct outlook *o, int64_t now_ms)
 {
-    if (o->trend == TREND_DRAINS)
+    switch (o->trend) {
+    case TREND_UNKNOWN:
+    case TREND_EMPTY:
+        break;
+    case TREND_STEADY:
+    case TREND_BRIEF:
+    case TREND_TURNS:
+        return 0;
+    case TREND_DRAINS:
         return o->empty_ms - now_ms;
-    return o->trend == TREND_UNKNOWN || o->trend == TREND_EMPTY ? FIELD_NULL
-           : o->trend == TREND_STEADY                           ? 0
-                                                                : INT64_MAX;
+    case TREND_FILLS:
+    case TREND_STANDS:
+        return INT64_MAX;
+    }
+    return FIELD_NULL;
 }
 
 /* Sorts the worst first, then the oldest. A paused queue comes behind all others, because somebody
@@ -148,6 +159,12 @@ queue_empty_at(const struct queue_line *l, int64_t now_ms, bool utc, int w)
     switch (l->o.trend) {
     case TREND_STEADY:
         snprintf(f.s, sizeof f.s, "steady");
+        break;
+    case TREND_BRIEF:
+        snprintf(f.s, sizeof f.s, "wait <1m");
+        break;
+    case TREND_TURNS:
+        snprintf(f.s, sizeof f.s, "turning");
         break;
     case TREND_STANDS:
         snprintf(f.s, sizeof f.s, w < 17 ? "stands" : "nothing completes");

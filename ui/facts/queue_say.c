@@ -57,6 +57,19 @@ queue_say_trend(const struct queue_line *l, int64_t now_ms, bool utc, struct buf
         buf_printf(out, "steady: in 5 minutes %s/s came in, %s/s went out", fmt_rate(f.in).s,
                    fmt_rate(f.out).s);
         break;
+    case TREND_BRIEF:
+        buf_printf(out,
+                   "what waits goes out within a minute: in 5 minutes %s/s came in, %s/s went "
+                   "out",
+                   fmt_rate(f.in).s, fmt_rate(f.out).s);
+        break;
+    case TREND_TURNS:
+        buf_printf(out,
+                   "turning: in 5 minutes %s/s came in, %s/s went out, in the last minute %s/s "
+                   "and %s/s",
+                   fmt_rate(f.in).s, fmt_rate(f.out).s, fmt_rate(l->q.pushed_per_s).s,
+                   fmt_rate(l->q.done_per_s).s);
+        break;
     case TREND_EMPTY:
         buf_str(out, "nothing waits");
         break;
