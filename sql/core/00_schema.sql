@@ -103,14 +103,19 @@ insert into setting (name, value, note) values
     ('node_keep', '1 day', 'how long a dead node is shown')
 on conflict do nothing;
 
+-- In PL/pgSQL, because with a SET a function in SQL is not inlined, and each transaction parses and plans it anew.
 create or replace function setting_int(name text) returns bigint
-language sql stable set search_path from current as
-$$ select value::bigint from setting s where s.name = setting_int.name $$;
+language plpgsql stable set search_path from current as $$
+begin
+    return (select value::bigint from setting s where s.name = setting_int.name);
+end $$;
 comment on function setting_int(text) is 'A limit of table setting as a number';
 
 create or replace function setting_interval(name text) returns interval
-language sql stable set search_path from current as
-$$ select value::interval from setting s where s.name = setting_interval.name $$;
+language plpgsql stable set search_path from current as $$
+begin
+    return (select value::interval from setting s where s.name = setting_interval.name);
+end $$;
 comment on function setting_interval(text) is 'An interval of table setting';
 
 create or replace function slot_class() returns int language sql immutable parallel safe as $$ select 1364481111 $$;

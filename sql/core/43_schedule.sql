@@ -1,16 +1,18 @@
 -- Takes leases back (expired, released, given back), and makes the steps: schedule() is one step with all its parts in
 -- order.
 
+-- In PL/pgSQL, for the reason of setting_int().
 create or replace function error_key(error text) returns text
-language sql immutable parallel safe strict set search_path from current as $$
-    select left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left(error, 1000),
+language plpgsql immutable parallel safe strict set search_path from current as $$
+begin
+    return left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left(error, 1000),
         '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', 'N', 'g'),
         '"[^"]*"|''[^'']*''|`[^`]*`', 'N', 'g'),
         -- E'...': the text means the same with any standard_conforming_strings
         E'0[xX][0-9a-fA-F]+|\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\M', 'N', 'g'),
         '[0-9]+([.,:][0-9]+)*', 'N', 'g'),
-        E'\\s+', ' ', 'g')), 300)
-$$;
+        E'\\s+', ' ', 'g')), 300);
+end $$;
 comment on function error_key(text) is 'The group of an error: its text with N in place of numbers, uuids, quoted '
     'parts and hex digits; at most 300 characters';
 
