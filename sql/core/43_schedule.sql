@@ -566,8 +566,7 @@ create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
-    set enable_hashjoin = on -- a claim that calls schedule() has switched hash joins off
-    set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = on set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     held  text := scheduler_hold(holder);

@@ -282,7 +282,7 @@ comment on function leave_whole(text, bigint[], int[], bigint[], timestamptz[], 
 
 create or replace function complete_whole(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[], results bytea[], out held bigint[], out done bigint[], out moved bigint[])
-language plpgsql as $$
+language plpgsql set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
     till timestamptz;
@@ -414,8 +414,7 @@ create or replace function complete(node text, leases bigint[], versions int[], 
     started timestamptz[] default null, results bytea[] default null)
 returns table (seq bigint, outcome text)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_indexscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     said text[] := complete_jobs(node, leases, versions, seqs, started, results);
@@ -433,8 +432,7 @@ returns table (outcome text, lease bigint, version int, seq bigint, id uuid, que
                try int, max_tries int,
     payload json, body bytea, payload_type text, created timestamptz, lease_until timestamptz, run_timeout interval)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_indexscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     said text[];
@@ -568,8 +566,8 @@ create or replace function fail(node text, leases bigint[], versions int[], seqs
     final boolean[] default null, outcomes text[] default null)
 returns table (seq bigint, outcome text, run_after timestamptz)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     error_limit int := setting_int('error_limit');
@@ -627,8 +625,8 @@ create or replace function extend(node text, leases bigint[], versions int[], by
     started_seqs bigint[] default null)
 returns table (lease bigint, outcome text, lease_until timestamptz, cancel bigint[])
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
     if by > interval '365 days' then
@@ -662,8 +660,8 @@ comment on function extend(text, bigint[], int[], interval, bigint[]) is 'Extend
 create or replace function give_back(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (seq bigint, outcome text)
 language plpgsql security definer set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set enable_indexonlyscan = on
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+    set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set jit = off
+    set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
     mine bigint[];
