@@ -43,15 +43,16 @@ select add_days();
 create or replace function have_day() returns void
 language plpgsql as $$
 begin
-    -- also for tomorrow: answers take the time from the clock, which may pass midnight before their transaction ends
-    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 1) d
+    -- Also for the next two days: the session's day may end a day later than that of UTC, and answers take the time
+    -- from the clock, which may pass midnight before their transaction ends.
+    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 2) d
         where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day',
-                                                   '_YYYYMMDD'))) is not null) < 4 then
+                                                   '_YYYYMMDD'))) is not null) < 6 then
         perform from scheduler where term = 0 for update; -- the scheduler's step makes partitions, too
         perform add_days();
     end if;
     -- the value also names the schema, because a database may have several queues
-    perform set_config('queuetop.day', floor(date_part('epoch', now()) / 86400)::int::text || current_schema(), false);
+    perform set_config('queuetop.day', current_date::text || current_schema, false);
 end $$;
 comment on function have_day() is 'Makes the partitions of today if they are missing, because no scheduler has run for '
     'a week: answers, lost leases and acts of operators write to them. Answers call it once a day and session';

@@ -368,8 +368,7 @@ declare
     c record;
     k text[];
 begin
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text
-        || current_schema() then
+    if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
     if results is not null then -- an IF of its own: a condition with a query in it would run the query each time
@@ -580,8 +579,7 @@ begin
         raise 'a retry comes within 365 days, not in %', (select max(r) from unnest(retry_in) r)
             using errcode = 'QT007';
     end if;
-    if current_setting('queuetop.day', true) is distinct from floor(date_part('epoch', now()) / 86400)::int::text
-        || current_schema() then
+    if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node
