@@ -418,7 +418,11 @@ language plpgsql security definer set search_path from current set enable_seqsca
 declare
     said text[] := complete_jobs(node, leases, versions, seqs, started, results);
 begin
-    return query select s, coalesce(said[o], 'done') from unnest(seqs) with ordinality v (s, o);
+    for i in 1 .. coalesce(cardinality(seqs), 0) loop -- RETURN QUERY would start one more statement
+        seq := seqs[i];
+        outcome := coalesce(said[i], 'done');
+        return next;
+    end loop;
 end $$;
 comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Completes jobs. Outcomes: '
     'done = completed and recorded; lost = another node has the lease by now, nothing was changed; gone = the job no '
