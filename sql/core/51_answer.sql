@@ -103,6 +103,16 @@ end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of '
     'leases: locks the leases, then takes the completed jobs out of them';
 
+create or replace function complete_some(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
+    results bytea[]) returns text[]
+language sql as $$
+    select array(select r.outcome from complete_rest(complete_some.node, array_fill(lease, array[cardinality(seqs)]),
+                                                     array_fill(version, array[cardinality(seqs)]), seqs,
+                                                     complete_some.started, results) r)
+$$;
+comment on function complete_some(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_rest() for jobs '
+    'that are said to be in one lease';
+
 create or replace function complete_single(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
     results bytea[])
 returns text[]
@@ -113,42 +123,40 @@ declare
     j     record;
     began timestamptz;
     run   int;
-    till  timestamptz;
 begin
     update work_queue w set seqs = array_remove(w.seqs, complete_single.seqs[1])
     where w.lease = complete_single.lease and w.version = complete_single.version and w.lock_key = complete_single.node
-      and w.seqs @> complete_single.seqs and cardinality(w.seqs) > 1
+      and w.seqs @> complete_single.seqs and w.seqs <> complete_single.seqs
     returning w.queue, w.priority, w.started, w.history into w;
     if not found then
         delete from work_queue w where w.lease = complete_single.lease and w.version = complete_single.version
           and w.lock_key = complete_single.node and w.seqs = complete_single.seqs
         returning w.queue, w.priority, w.started, w.history into w;
         if not found then
-            return array(select r.outcome
-                         from complete_rest(node, array[lease], array[version], seqs, started, results) r);
+            return complete_some(node, lease, version, seqs, started, results);
         end if;
     end if;
     delete from queue q
     where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = complete_single.seqs[1]
     returning q.id, q.created, q.changed, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
-        q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout into j;
+        q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
+        clock_timestamp() as till into j;
     if not found then
         return array['gone'];
     end if;
-    till := clock_timestamp();
-    began := least(till, case when started is null then w.started else greatest(started[1], w.started) end);
-    run := ms(began, till);
+    began := least(j.till, case when started is null then w.started else greatest(started[1], w.started) end);
+    run := ms(began, j.till);
     if w.history is distinct from 'n' then
         insert into history (
 -- part: history_columns
-        ) values (j.id, j.created, began, till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind,
+        ) values (j.id, j.created, began, j.till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind,
                   node, case when w.history is null then j.payload end, case when w.history is null then j.body end,
                   j.payload_type, case when w.history is null then results[1] end, j.error, j.unique_key,
                   j.concurrency_key, j.origin_id, j.last_action, w.history is null, null, j.lease_timeout,
                   j.run_timeout);
     end if;
     insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-    values (till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
+    values (j.till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
     return null;
 end $$;
 comment on function complete_single(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for one '
@@ -161,30 +169,21 @@ create or replace function leave_lease(node text, lease bigint, version int, sai
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    delete from work_queue w
-    -- = is tried first, because <@ compares each job with each
+    update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(said))
     where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
-      and (w.seqs = said or w.seqs <@ said) and w.scattered is null
-    returning w.queue, w.priority, w.seqs, w.started, w.history into queue, priority, seqs, started, history;
-    if not found then
-        update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(said))
-        where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
-          and said <@ w.seqs and not w.seqs <@ said and w.scattered is null
-        returning w.queue, w.priority, (select array_agg(s order by s) from unnest(said) s), w.started, w.history
-        into queue, priority, seqs, started, history;
-    end if;
+      and said <@ w.seqs and not w.seqs <@ said and w.scattered is null
+    returning w.queue, w.priority, (select array_agg(s order by s) from unnest(said) s), w.started, w.history,
+        clock_timestamp()
+    into queue, priority, seqs, started, history, till;
     same := seqs = said;
-    till := clock_timestamp();
-    started := least(till, started);
 end $$;
-comment on function leave_lease(text, bigint, int, bigint[]) is 'Takes the named jobs (said) out of one lease. seqs: '
-    'the jobs, sorted; same: they were named in this order, so a job''s position is found by binary search; till: the '
-    'time of the answer. queue is NULL if this node does not hold all of them in this lease, or if the lease is '
-    'scattered';
+comment on function leave_lease(text, bigint, int, bigint[]) is 'Takes the named jobs (said) out of a lease that has '
+    'more. seqs: the jobs, sorted; same: they were named in this order, so a job''s position is found by binary '
+    'search; till: the time of the answer. queue is NULL if this node does not hold all of them in this lease, or if '
+    'the lease is scattered';
 
 create or replace function complete_one(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
-    results bytea[])
-returns text[]
+    results bytea[]) returns text[]
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -194,11 +193,16 @@ declare
     runs int[];
     wait int[];
 begin
-    w := leave_lease(node, lease, version, seqs);
-    if w.queue is null then
-        return array(select r.outcome from complete_rest(node, array_fill(lease, array[cardinality(seqs)]),
-                                                         array_fill(version, array[cardinality(seqs)]), seqs,
-                                                         started, results) r);
+    delete from work_queue w
+    where w.lease = complete_one.lease and w.version = complete_one.version and w.lock_key = complete_one.node
+      and (w.seqs = complete_one.seqs or w.seqs <@ complete_one.seqs) and w.scattered is null
+    returning w.queue, w.priority, w.seqs, w.started, w.history, w.seqs = complete_one.seqs as same,
+        clock_timestamp() as till into w;
+    if not found then
+        w := leave_lease(node, lease, version, seqs);
+        if w.queue is null then
+            return complete_some(node, lease, version, seqs, started, results);
+        end if;
     end if;
     with done_job as (
         delete from queue q
@@ -206,10 +210,9 @@ begin
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
             q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
-            case when complete_one.started is null then w.started else
-                least(w.till, greatest(complete_one.started[case when w.same then width_bucket(q.seq, complete_one.seqs)
-                                                                 else array_position(complete_one.seqs, q.seq) end],
-                                       w.started)) end as began
+            least(w.till, case when complete_one.started is null then w.started else greatest(w.started,
+                complete_one.started[case when w.same then width_bucket(q.seq, w.seqs)
+                                          else array_position(complete_one.seqs, q.seq) end]) end) as began
     ), history_row as (
         insert into history (
 -- part: history_columns
@@ -218,32 +221,29 @@ begin
         from (select j.*, w.till, w.queue, w.priority, 'completed'::job_state as ends_as, tries + 1 as ended_tries,
                      error as ended_error, last_action as ended_action, complete_one.node, w.history is null as keep,
                      null::timestamptz as run_after,
-                     case when results is not null
-                          then results[case when w.same then width_bucket(seq, complete_one.seqs)
-                                            else array_position(complete_one.seqs, seq) end] end as result
+                     results[case when w.same then width_bucket(seq, w.seqs)
+                                  else array_position(complete_one.seqs, seq) end] as result
               from done_job j where w.history is distinct from 'n') ended
     )
     select array_agg(seq), array_agg(ms(changed, began)),
-           array_agg(ms(began, w.till)) filter (where complete_one.started is not null),
+           array_agg(ms(began, w.till)) filter (where complete_one.started is not null), -- else all have the same
            sum(ms(began, w.till)) filter (where complete_one.started is not null)
     into done, wait, runs, run from done_job;
-    if done is not null then
-        if started is null then
-            run := ms(w.started, w.till);
-            runs := array_fill(run::int, array[cardinality(done)]);
-            run := run * cardinality(done);
-        end if;
-        insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-        values (w.till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs);
-        if cardinality(done) = cardinality(seqs) then
-            return null;
-        end if;
+    if started is null then
+        runs := array_fill(ms(w.started, w.till), array[coalesce(cardinality(done), 0)]);
+        run := runs[1]::bigint * cardinality(done);
+    end if;
+    insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
+    select w.till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs where done is not null;
+    if cardinality(done) = cardinality(seqs) then
+        return null;
     end if;
     return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end
                  from unnest(seqs) s);
 end $$;
 comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for jobs '
-    'that are all in one lease';
+    'that are all in one lease. The DELETE tries = first, because <@ compares each job with each; it returns what '
+    'leave_lease() returns';
 
 create or replace function check_result(size bigint) returns void
 language plpgsql stable set search_path from current as $$
