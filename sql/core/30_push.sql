@@ -83,11 +83,11 @@ begin
     insert into %1$I.delta (queue, priority, pushed, ready, min_seq, max_seq)
     select p.queue, p.priority, 1, 1, p.seq, p.seq from pushed p
     where p.state operator(pg_catalog.=) 'ready'::%1$I.job_state and p.queue operator(pg_catalog.<>) ''
-      and pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind) operator(pg_catalog.<=) 200
+      and pg_catalog.octet_length(p.queue operator(pg_catalog.||) p.kind
+                                  operator(pg_catalog.||) coalesce(p.payload_type, '')) operator(pg_catalog.<=) 200
       and p.priority operator(pg_catalog.>=) 0 and p.priority operator(pg_catalog.<=) 9
       and (p.payload is null or p.body is null)
       and p.max_tries is null and p.lease_timeout is null and p.run_timeout is null and p.unique_key is null
-      and (p.payload_type is null or pg_catalog.octet_length(p.payload_type) operator(pg_catalog.<=) 200)
       and not exists (select from pushed offset 1);
     if not found then
         select z.fault into fault
@@ -324,8 +324,8 @@ language plpgsql security definer as $body$
 begin
     if run_after is null and delay is null and unique_key is null and max_tries is null and run_timeout is null
        and lease_timeout is null and id is null and expires_at is null and concurrency_key is null
-       and (pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 1000) is not false
-       and pg_catalog.octet_length(queue) operator(pg_catalog.<=) 200
+       and pg_catalog.octet_length(queue operator(pg_catalog.||) coalesce(payload::pg_catalog.text, ''))
+           operator(pg_catalog.<=) 1000
        and (priority operator(pg_catalog.>=) 0 and priority operator(pg_catalog.<=) 9) is not false then
         insert into %1$I.queue as q (queue, kind, priority, payload)
         values (push.queue, coalesce(kind, ''), coalesce(priority, 5), payload)

@@ -15,7 +15,7 @@
 
 create or replace function claim_fault(node text, n int, timeout interval) returns text
 language sql immutable parallel safe as $$
-    select case when (length(node) between 1 and 200) is not true or n is null or timeout <= interval '0'
+    select case when (node <> '' and length(node) <= 200) is not true or n is null or timeout <= interval '0'
                      or timeout > interval '365 days'
            then 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
                 'than 365 days' end
