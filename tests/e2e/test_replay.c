@@ -3,13 +3,17 @@
  * nothing can be done there; a file that is torn or something else is told, not shown.
  */
 #include "tests/e2e/console.h"
+#include "tests/proc.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -299,6 +303,39 @@ without_a_screen(void **state)
     con_quit(&vt);
 }
 
+/* A server that takes connections and never answers: a signal ends the recorder before it has
+ * anything to write. Its exit code is that of the signal, not that of a missing server. */
+static void
+ended_before_the_first_snapshot(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct proc p;
+
+    (void)state;
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/.s.PGSQL.5432", getenv("TMPDIR"));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        proc_queuetop(&p, NULL, "record %s \"host=%s port=5432\"", file, getenv("TMPDIR"));
+        assert_int_equal(poll(&ready, 1, PROC_WAIT_MS), 1);
+        int session = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        assert_int_equal(kill(p.pid, signals[i]), 0);
+        assert_int_equal(proc_wait(&p), 128 + signals[i]);
+        char *out = proc_output(&p), *err = proc_errors(&p);
+        assert_non_null(strstr(out, "0 snapshots recorded"));
+        assert_non_null(strstr(err, "ended by a signal before the first snapshot"));
+        free(out);
+        free(err);
+        proc_done(&p);
+        close(session);
+    }
+    close(fd);
+    unlink(at.sun_path);
+}
+
 int
 main(void)
 {
@@ -309,6 +346,7 @@ main(void)
         cmocka_unit_test_setup_teardown(torn_and_foreign, setup, teardown),
         cmocka_unit_test_setup_teardown(disk_full, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_screen, setup, teardown),
+        cmocka_unit_test_setup_teardown(ended_before_the_first_snapshot, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

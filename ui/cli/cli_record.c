@@ -37,6 +37,7 @@ struct recording {
     struct source *source;
     int64_t until_ms; /* monotonic; 0 = until a signal */
     bool told;        /* the user knows why there is no connection */
+    int signo;        /* the signal that ended it; 0 = none */
 };
 
 static void
@@ -44,7 +45,7 @@ on_signal(void *ctx, int signo)
 {
     struct recording *r = ctx;
 
-    (void)signo;
+    r->signo = signo;
     loop_stop(r->c->loop);
 }
 
@@ -73,14 +74,27 @@ check_recorder(void *ctx)
         loop_at(r->c->loop, clock_ms() + LOOK_MS, check_recorder, r);
 }
 
+/* The exit code of a recording without a snapshot. If nothing but the user's signal has prevented
+ * the first one, the exit code is that of a program that a signal ended. */
 static int
-tell_end(const struct cli *c, const char *file, const struct recorder_state *s,
-         enum store_state state)
+code_of_none(const struct recording *r)
 {
-    enum cli_exit none = state == STORE_MISSING   ? CLI_SERVER
-                         : state == STORE_STRANGE ? CLI_REFUSED
-                                                  : CLI_NO_SERVER;
+    const struct store *s = source_store(r->source);
+    enum store_state state = store_state(s);
 
+    if (state == STORE_MISSING)
+        return CLI_SERVER;
+    if (state == STORE_STRANGE)
+        return CLI_REFUSED;
+    if (!r->signo || store_error(s)->kind != ERR_NONE)
+        return CLI_NO_SERVER;
+    cli_say(r->c, "ended by a signal before the first snapshot");
+    return 128 + r->signo;
+}
+
+static int
+tell_end(const struct cli *c, const char *file, const struct recorder_state *s, int none)
+{
     printf("%s recorded; %s is %s\n", fmt_plural(s->snapshots, "snapshot").s, file,
            fmt_bytes(s->bytes).s);
     if (s->err.kind != ERR_NONE)
@@ -104,21 +118,21 @@ run_recorder(struct cli *c, const void *opts)
                                 .read_only = true,
                                 .record = c->words[0]};
 
+    loop_on_signal(c->loop, SIGINT, on_signal, &r);
+    loop_on_signal(c->loop, SIGTERM, on_signal, &r);
+    loop_on_signal(c->loop, SIGHUP, on_signal, &r);
     r.source = source_new(c->loop, &so, &e);
     if (!r.source)
         return cli_fail(c, &e);
     if (recorder_state(source_recorder(r.source)).cut > 0)
         cli_say(c, "%s: its torn end was cut off, %" PRId64 " bytes", c->words[0],
                 recorder_state(source_recorder(r.source)).cut);
-    loop_on_signal(c->loop, SIGINT, on_signal, &r);
-    loop_on_signal(c->loop, SIGTERM, on_signal, &r);
-    loop_on_signal(c->loop, SIGHUP, on_signal, &r);
     check_recorder(&r);
     bool ok = loop_run(c->loop, &e);
     struct recorder_state s = recorder_state(source_recorder(r.source));
-    enum store_state state = store_state(source_store(r.source));
+    int none = s.snapshots || !ok ? CLI_DONE : code_of_none(&r);
     source_free(r.source);
-    return ok ? tell_end(c, c->words[0], &s, state) : cli_fail(c, &e);
+    return ok ? tell_end(c, c->words[0], &s, none) : cli_fail(c, &e);
 }
 
 const struct cli_verb verbs_record[] = {
