@@ -339,6 +339,13 @@ draw_totals(const struct overview *v, struct grid *g, struct rect r)
     }
 }
 
+/* True if the menu of sources is in front: it shows the list that the pane would show. */
+static bool
+is_menu_open(const struct app *a)
+{
+    return app_front(a) != app_view(a) && app_front(a)->ops->all_sources;
+}
+
 static void
 overview_draw(struct view *view, struct grid *g, struct rect r)
 {
@@ -349,7 +356,7 @@ overview_draw(struct view *view, struct grid *g, struct rect r)
                              .empty = *v->table.filter ? "no queue matches" : ""};
 
     draw_totals(v, g, rect_cut_top(&r, 1));
-    if (r.w >= WIDE_W && r.h >= WIDE_H) {
+    if (r.w >= WIDE_W && r.h >= WIDE_H && !is_menu_open(a)) {
         int h = list_count(v->sources) + 3;
         struct rect box = rect_cut_bottom(&r, h < r.h / 2 ? h : r.h / 2);
         struct list_look quiet = {.now_ms = a->now_ms, .utc = a->options.utc, .unfocused = true};
