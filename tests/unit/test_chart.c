@@ -205,6 +205,44 @@ events_and_ascii(void **state)
     grid_free(g);
 }
 
+/* The axis has no figures while nothing is known. One known value is drawn, and the columns before
+ * it say why they are blank, if there is room. */
+static void
+the_first_frame(void **state)
+{
+    struct grid *g = grid_new(30, 5, true);
+    double out[20];
+    struct plot p = {.title = "t", .area = out, .none = "asking ..."};
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        out[i] = GAP;
+    plot_panel(g, grid_rect(g), &twenty, &p);
+    expect(g, "+- t ------------------------+\n"
+              "|                            |\n"
+              "|            asking ...      |\n"
+              "|        12:01         12:19 |\n"
+              "+----------------------------+\n");
+    out[19] = 8;
+    p.why = ": new";
+    grid_clear(g);
+    plot_panel(g, grid_rect(g), &twenty, &p);
+    expect(g, "+- t ------------------------+\n"
+              "|     10                   + |\n"
+              "|      0 since 12:19: new  # |\n"
+              "|        12:01         12:19 |\n"
+              "+----------------------------+\n");
+    p.why = ": too long for it";
+    grid_clear(g);
+    plot_panel(g, grid_rect(g), &twenty, &p);
+    expect(g, "+- t ------------------------+\n"
+              "|     10                   + |\n"
+              "|      0 since 12:19       # |\n"
+              "|        12:01         12:19 |\n"
+              "+----------------------------+\n");
+    grid_free(g);
+}
+
 /* The range of the data decides which rows are drawn. Each sign shows its share of the minute. */
 static void
 heat_of_times(void **state)
@@ -242,6 +280,7 @@ main(void)
         cmocka_unit_test(ticks_are_round),
         cmocka_unit_test(an_area_a_line_and_a_gap),
         cmocka_unit_test(events_and_ascii),
+        cmocka_unit_test(the_first_frame),
         cmocka_unit_test(heat_of_times),
     };
 

@@ -535,24 +535,23 @@ column_ms(const struct health_look *l)
 }
 
 /* Combines the steps of the history into columns that begin at whole multiples of their length; the
- * last column ends now. Returns how many columns have a known value. */
-static int
+ * last column ends now. Returns the last known value. */
+static double
 fold_steps(const struct health_look *l, int64_t ms, double out[COLUMNS])
 {
     int64_t newest = l->h.now_ms / l->step_ms, per = ms / l->step_ms;
     int64_t first = (l->h.now_ms / ms - COLUMNS + 1) * per;
-    int known = 0;
+    double last = (double)NAN;
 
     for (int i = 0; i < COLUMNS; i++) {
         out[i] = (double)NAN;
         for (int64_t s = first + i * per; s < first + (i + 1) * per && s <= newest; s++) {
             int64_t at = l->ndead - 1 - (newest - s);
             if (at >= 0 && !isnan(l->dead[at]))
-                out[i] = l->dead[at];
+                out[i] = last = l->dead[at];
         }
-        known += !isnan(out[i]);
     }
-    return known;
+    return last;
 }
 
 /* Marks the causes on the chart: when the table was vacuumed, and when the transaction began that
@@ -571,7 +570,8 @@ chart_events(const struct health_look *l, struct plot_event out[2])
     return n;
 }
 
-/* A chart of one column says nothing: a sentence takes its place. */
+/* The server keeps only the present number of dead rows, so the first frame has one column: its
+ * height on the axis is true, and a sentence says why the others are blank. */
 static void
 draw_dead(const struct health_look *l, struct grid *g, struct rect r)
 {
@@ -579,29 +579,26 @@ draw_dead(const struct health_look *l, struct grid *g, struct rect r)
     double dead[COLUMNS];
     char title[160];
     int64_t ms = column_ms(l);
-    int known = fold_steps(l, ms, dead);
-    double now = dead[COLUMNS - 1];
+    double now = fold_steps(l, ms, dead);
 
     snprintf(title, sizeof title, "dead rows in %.60s %s   ↑ vacuum", l->dead_name,
              isnan(now) ? "" : fmt_count((int64_t)now).s);
-    if (known == 1)
-        dead[COLUMNS - 1] = (double)NAN;
-    plot_panel(
-        g, r,
-        &(struct plot_axis){
-            .first_ms = (l->h.now_ms / ms - COLUMNS + 1) * ms,
-            .step_ms = ms,
-            .n = COLUMNS,
-            .now_ms = l->h.now_ms,
-            .utc = l->look.utc,
-            .events = events,
-            .nevents = chart_events(l, events),
-        },
-        &(struct plot){.title = title,
-                       .corner = ms == COLUMN_MS ? "30 min" : "10 min",
-                       .role = ROLE_CHART,
-                       .area = dead,
-                       .none = known ? "recorded by this console from now on" : "asking ..."});
+    plot_panel(g, r,
+               &(struct plot_axis){
+                   .first_ms = (l->h.now_ms / ms - COLUMNS + 1) * ms,
+                   .step_ms = ms,
+                   .n = COLUMNS,
+                   .now_ms = l->h.now_ms,
+                   .utc = l->look.utc,
+                   .events = events,
+                   .nevents = chart_events(l, events),
+               },
+               &(struct plot){.title = title,
+                              .corner = ms == COLUMN_MS ? "30 min" : "10 min",
+                              .role = ROLE_CHART,
+                              .area = dead,
+                              .none = "asking ...",
+                              .why = ": the server keeps no earlier figures"});
 }
 
 /* --- all ------------------------------------------------------------------------------------- */

@@ -127,21 +127,23 @@ draw_axis(struct grid *g, const struct plot_axis *a, const struct frame *f)
 /* If nothing is known of the first columns: says since when values are known. */
 static void
 say_since(struct grid *g, const struct plot_axis *a, const struct frame *f, int known,
-          const char *none)
+          const struct plot *p)
 {
     struct rect blank = f->plot;
 
     if (known >= a->n) {
-        if (none)
-            grid_center(g, rect_row(blank, blank.h / 2), ROLE_DIM, none);
+        if (p->none)
+            grid_center(g, rect_row(blank, blank.h / 2), ROLE_DIM, p->none);
         return;
     }
     blank.w = known - f->skip;
     if (blank.w < 11)
         return;
     int64_t at = a->first_ms + known * a->step_ms;
-    grid_printf(g, rect_row(blank, blank.h / 2), ROLE_DIM, "since %s",
-                plot_clock(at, a->step_ms, a->utc).s);
+    struct fmt clock = plot_clock(at, a->step_ms, a->utc);
+    bool fits = p->why && 6 + (int)strlen(clock.s) + (int)strlen(p->why) < blank.w;
+    grid_printf(g, rect_row(blank, blank.h / 2), ROLE_DIM, "since %s%s", clock.s,
+                fits ? p->why : "");
 }
 
 /* --- areas ----------------------------------------------------------------------------------- */
@@ -155,6 +157,15 @@ most(const double *v, int n)
         if (!isnan(v[i]) && v[i] > max)
             max = v[i];
     return max;
+}
+
+static bool
+is_known(const double *v, int n)
+{
+    for (int i = 0; v && i < n; i++)
+        if (!isnan(v[i]))
+            return true;
+    return false;
 }
 
 /* A height in eighths of a cell; at least one for a value above zero. */
@@ -228,9 +239,10 @@ plot_panel(struct grid *g, struct rect r, const struct plot_axis *axis, const st
         if (p->line)
             draw_line(g, col, p->line[i], p->area[i], top);
     }
-    draw_ticks(g, &f, top, p->is_time);
+    if (known < axis->n || is_known(p->line, axis->n)) /* else the figures would be made up */
+        draw_ticks(g, &f, top, p->is_time);
     draw_axis(g, axis, &f);
-    say_since(g, axis, &f, known, p->none);
+    say_since(g, axis, &f, known, p);
 }
 
 /* --- heat maps ------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ struct plot {
     const double *area, *line; /* line NULL = none */
     bool is_time;              /* values are milliseconds */
     const char *none;          /* shown if nothing is known; NULL = show nothing */
+    const char *why;           /* follows "since 14:02" in the columns of which nothing is known, if
+                                  there is room; NULL = nothing */
 };
 void plot_panel(struct grid *g, struct rect r, const struct plot_axis *axis, const struct plot *p);
 
