@@ -99,6 +99,26 @@ all_is_well_where_jobs_run(void **state)
                  "delete from queue; select check_queue('q')");
 }
 
+/* The heartbeat of a sleeping node is the end of its sleep. It is wrong only without a session. */
+static void
+a_node_may_sleep(void **state)
+{
+    int code;
+
+    (void)state;
+    pg_run(conn, "insert into node (lock_key, session, heartbeat, queues, backend_pid) values "
+                 "('sleeper', gen_random_uuid(), now() + interval '1 h', '{no}', "
+                 "pg_backend_pid())");
+    char *out = doctor_says("", "", &code, NULL);
+    assert_null(strstr(out, "sleeper"));
+    free(out);
+    pg_run(conn, "update node set backend_pid = null where lock_key = 'sleeper'");
+    out = doctor_says("", "", &code, NULL);
+    assert_non_null(strstr(out, "the heartbeat of node sleeper is "));
+    free(out);
+    pg_run(conn, "delete from node where lock_key = 'sleeper'");
+}
+
 /* Jobs that nobody counted, and counters without jobs: both in queues with many jobs. */
 static void
 large_queues_are_compared(void **state)
@@ -424,6 +444,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_well_where_jobs_run),
+        cmocka_unit_test(a_node_may_sleep),
         cmocka_unit_test(large_queues_are_compared),
         cmocka_unit_test(what_takes_too_long_is_named),
         cmocka_unit_test(what_is_broken_is_named),
