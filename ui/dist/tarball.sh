@@ -108,6 +108,7 @@ queuetop $VERSION for Linux on $arch, with the libraries that it needs, in lib/.
 let a symbolic link lead there. The C library is the system's: 2.31 or newer, as in Debian 11, Ubuntu 20.04 or later.
 libpq is built without GSSAPI and LDAP: passwords (SCRAM), certificates and peer work.
 The licences of the libraries stand in licenses/. Pages for man(1): MANPATH=\$PWD/share/man man queuetop
+Completion in this session of bash: source <(bin/queuetop completion bash); the files for bash, zsh and fish are in share/.
 END
 owned=("$out/$name.tar.gz")
 [ -d "$out" ] || owned+=("$out")
