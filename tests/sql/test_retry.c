@@ -132,9 +132,9 @@ due_in_the_order_of_time(void **state)
     pg_run(c, "select t.push('q', 'r1,r2'); ");
     core_settle(c);
     expect(c, "r1,r2", "select t.claim('n', 2)");
-    expect(c, "retry", "select t.fail('n', 'r1', retry_in => '150.5 s')");
-    expect(c, "retry", "select t.fail('n', 'r2', retry_in => '10.5 s')");
-    pg_run(c, "select t.push('q', 'j' || i, 5, make_interval(secs => 301 - i)) from "
+    expect(c, "retry", "select t.fail('n', 'r1', retry_in => '7350.5 s')");
+    expect(c, "retry", "select t.fail('n', 'r2', retry_in => '7210.5 s')");
+    pg_run(c, "select t.push('q', 'j' || i, 5, make_interval(secs => 7501 - i)) from "
               "generate_series(1, 300) i;"
               " analyze queue");
     core_settle(c);
