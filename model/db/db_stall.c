@@ -17,7 +17,8 @@ enum {
     GREETING_BYTES = 400,
     SLOW_GREETING_US = 500000,
     LINE_PATIENCE_MS = 60000,
-    WORK_BYTES_PER_MS = 1000 /* a busy server parses, packs and writes a large value that fast */
+    WORK_BYTES_PER_MS =
+        250 /* a very busy server parses, packs and writes a large value that fast */
 };
 
 /* --- slow lines --- */
