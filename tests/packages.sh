@@ -253,11 +253,14 @@ start_server() {
         cd /tmp && echo secret >pw && PATH=/usr/lib/postgresql/15/bin:\$PATH &&
         initdb -D data -A scram-sha-256 --pwfile=pw >/dev/null &&
         pg_ctl -D data -w -l log start >/dev/null -o '-p $port -c ssl=on -c unix_socket_directories=/tmp $tls' &&
-        echo ready && exec tail -f /dev/null >/dev/null" >"$ROOTS/ready" &
+        echo ready && exec tail -f /dev/null >/dev/null" >"$ROOTS/ready" 2>"$ROOTS/server.log" &
     server=$!
     # the server is a child of unshare; a signal to unshare does not reach it
-    trap 'pkill -KILL -P "$server"; kill "$server"; wait; [ -n "${keep_roots:-}" ] || rm -rf --one-file-system "$ROOTS"' EXIT
-    read -r line <"$ROOTS/ready" && [ "$line" = ready ]
+    trap 'pkill -KILL -P "$server" || :; kill "$server" 2>/dev/null || :; wait; [ -n "${keep_roots:-}" ] || rm -rf --one-file-system "$ROOTS"' EXIT
+    if ! read -r line <"$ROOTS/ready" || [ "$line" != ready ]; then
+        tail -20 "$ROOTS/server.log" >&2
+        return 1
+    fi
 }
 new_database() { # name
     within "$ROOTS/server" env "${there[@]}" PGDATABASE=postgres createdb "$1"
