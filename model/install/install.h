@@ -47,4 +47,7 @@ bool install_run(struct db *db, struct loop *l, const struct install_options *o,
 bool install_print(const struct install_options *o, int from, struct buf *out, struct err *e)
     __attribute__((warn_unused_result));
 
+/* The version of the schema that this program makes. */
+int install_version(void);
+
 #endif

@@ -15,6 +15,7 @@
 #include "model/base/clock.h"
 #include "model/base/text.h"
 #include "model/db/rows.h"
+#include "model/install/install.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/cli_open.h"
 #include "ui/cli/cli_table.h"
@@ -39,7 +40,7 @@ struct symptom {
     enum level level;
     bool native;     /* only for our own queue; else for any database */
     bool again;      /* may be true for a moment in a healthy queue: counts only if found twice */
-    const char *sql; /* columns: WHAT, KEY, RUN of finding_column; {s}, {v}, {n}: symptoms.def */
+    const char *sql; /* columns: WHAT, KEY, RUN of finding_column; {s}, {v}, ...: symptoms.def */
     const char *why, *remedy;
 };
 
@@ -151,6 +152,11 @@ fill_in(const struct doctor *d, const char *sql, struct buf *b)
         }
         if (strncmp(sql, "{n}", 3) == 0) {
             buf_printf(b, "%d", d->most_jobs);
+            sql += 2;
+            continue;
+        }
+        if (strncmp(sql, "{i}", 3) == 0) {
+            buf_printf(b, "%d", install_version());
             sql += 2;
             continue;
         }
