@@ -220,6 +220,7 @@ what_is_wrong_is_said(void **state)
     check_run(NULL, "push q --id 123", 2, "", "'123' is not a uuid");
     check_run(NULL, "push q --at soon", 2, "", "soon");
     check_run(NULL, "push q --at 2026-01-01 --delay 5m", 2, "", "exclude each other");
+    check_run(NULL, "push q --csv t.csv --resume ''", 2, "", "--resume takes the name of a file");
     check_run(NULL, "--schema nix push q", 5, "", "queuetop install");
     check_run(NULL, "--read-only push q", 3, "", "");
     check_run(NULL, "--read-only schedule", 3, "", "read-only");

@@ -364,6 +364,8 @@ check(const struct cli *c, const struct push_options *o, struct err *e)
     if (!o->csv && !o->json && (o->rejects || o->from_line || o->resume || o->columns.n))
         return fail(e, ERR_USAGE,
                     "--columns, --rejects, --from-line and --resume go with --csv and --json");
+    if (o->resume && !*o->resume)
+        return fail(e, ERR_USAGE, "--resume takes the name of a file that keeps the place");
     if (o->resume && o->from_line)
         return fail(e, ERR_USAGE, "--resume and --from-line exclude each other");
     if (o->lines && o->wait_ms)
