@@ -1,5 +1,6 @@
 # Draws the series of `make bench T=hour` (hour.sh): a panel for each column, with its highest value beside its name. Input:
-# values with tabs between them; the first line has the names, the first column is the time in seconds. -v title=TEXT.
+# values with tabs between them; the first line has the names, the first column is the time in seconds. A negative value is
+# no value: it is not drawn. -v title=TEXT.
 # -v events=FILE: lines of second, tab, word. Each becomes a line through all panels, with the word below.
 function xml(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); return s }
 function number(v) { return v >= 100 ? sprintf("%.0f", v) : sprintf("%.1f", v) }
@@ -16,7 +17,7 @@ END {
         base = top + step * (i - 2) + height
         printf "<text x=\"10\" y=\"%d\">%s</text><text x=\"10\" y=\"%d\" fill=\"#777\">at most %s</text>\n", base - 22, xml(name[i]), base - 6, number(most[i])
         printf "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#ccc\"/><polyline fill=\"none\" stroke=\"#26c\" points=\"", left, base, left + width, base
-        for (r = 1; r <= rows; r++) printf "%.0f,%.1f ", left + width * v[r, 1] / v[rows, 1], base - (most[i] > 0 ? height * v[r, i] / most[i] : 0)
+        for (r = 1; r <= rows; r++) if (v[r, i] >= 0) printf "%.0f,%.1f ", left + width * v[r, 1] / v[rows, 1], base - (most[i] > 0 ? height * v[r, i] / most[i] : 0)
         print "\"/>"
     }
     while (events != "" && (getline line < events) > 0) {

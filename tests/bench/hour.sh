@@ -148,15 +148,16 @@ hour_ask() {
 with counts as (
     select sum(completed + fails + cancelled) as done, sum(ready + running) as backlog from queues.overview()
 ), tables as (
-    select s.relname, n_dead_tup, pg_relation_size(s.relid) as heap, pg_indexes_size(s.relid) as indexes, s.relname ~ '^(history|attempt)_' as old,
-           coalesce(heap_blks_hit, 0) + coalesce(heap_blks_read, 0) + coalesce(idx_blks_hit, 0) + coalesce(idx_blks_read, 0) as pages
-    from pg_stat_user_tables s join pg_statio_user_tables io using (relid) where s.schemaname = 'queues'
+    select s.relname, n_dead_tup, pg_relation_size(s.relid) as heap, pg_indexes_size(s.relid) as indexes, s.relname ~ '^(history|attempt)_' as old
+    from pg_stat_user_tables s where s.schemaname = 'queues'
+), pages as ( -- of the database: the count of a table is gone when retention drops it
+    select blks_hit + blks_read as pages from pg_stat_database where datname = current_database()
 )
-select c.done, c.backlog, sum(pages), sum(n_dead_tup) filter (where relname = 'queue'), sum(n_dead_tup) filter (where relname = 'work_queue'),
+select c.done, c.backlog, p.pages, sum(n_dead_tup) filter (where relname = 'queue'), sum(n_dead_tup) filter (where relname = 'work_queue'),
        sum(n_dead_tup) filter (where relname not in ('queue', 'work_queue') and not old),
        round(sum(heap) filter (where not old) / 1e6, 1), round(sum(indexes) filter (where not old) / 1e6, 1),
        round(sum(heap + indexes) filter (where old) / 1e6, 1)
-from counts c, tables group by 1, 2
+from counts c, pages p, tables group by 1, 2, 3
 SQL
 }
 # Processor time in ns, from the kernel's clock of each process: s = of the scheduler (program and sessions), p = of the server
