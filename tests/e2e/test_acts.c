@@ -352,6 +352,76 @@ acts_on_marked_rows(void **state)
     con_quit(&vt);
 }
 
+/* Of three actions the second waits for a lock. Meanwhile the user marks nodes: their marks stay
+ * when the actions end, and those of the queues go, though another screen is in front. */
+static void
+takes_only_its_own_marks(void **state)
+{
+    struct vt vt;
+    PGconn *lock = pg_connect(con_dsn());
+
+    (void)state;
+    con_ready("fax", 1);
+    con_ready("mail", 1);
+    con_ready("sms", 1);
+    con_node("worker-1", false);
+    con_node("worker-2", false);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "sms");
+    vt_keys(&vt, "* p");
+    vt_want(&vt, "Pause queue: 3 queues");
+    vt_keys(&vt, "text:close enter");
+    vt_want(&vt, "3 queues in all");
+    pg_run(lock, "begin; insert into queues.queue_config (queue) values ('mail')");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "Esc hide (goes on");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "3 marked"); /* the first one is done */
+    vt_keys(&vt, "4");
+    vt_want(&vt, "worker-2");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "2 marked");
+    pg_run(lock, "rollback");
+    pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
+    vt_want(&vt, "pause: 1 queue paused");
+    vt_keys(&vt, "g"); /* the outcome's message goes */
+    vt_want(&vt, "2 marked");
+    vt_keys(&vt, "1");
+    vt_want(&vt, "sms");
+    vt_gone(&vt, "3 marked");
+    con_quit(&vt);
+    PQfinish(lock);
+}
+
+/* The second of three actions fails: the third does not begin, and all marks stay for another try.
+ */
+static void
+marks_stay_when_one_fails(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("fax", 1);
+    con_ready("mail", 1);
+    con_ready("sms", 1);
+    pg_run(con_db(), "alter table queue_config add constraint no_mail check (queue <> 'mail')");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "sms");
+    vt_keys(&vt, "* p");
+    vt_want(&vt, "Pause queue: 3 queues");
+    vt_keys(&vt, "text:close enter");
+    vt_want(&vt, "3 queues in all");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "the last one was not begun");
+    pg_wait(con_db(),
+            "select string_agg(queue, ' ') from queue_config where pause_reason = 'close'", "fax",
+            60000);
+    vt_keys(&vt, "g");
+    vt_want(&vt, "3 marked");
+    con_quit(&vt);
+    pg_run(con_db(), "alter table queue_config drop constraint no_mail");
+}
+
 static void
 mark_three_groups(struct vt *vt)
 {
@@ -568,6 +638,8 @@ main(void)
         cmocka_unit_test_setup(extends_leases, con_empty),
         cmocka_unit_test_setup(purges, con_empty),
         cmocka_unit_test_setup(acts_on_marked_rows, con_empty),
+        cmocka_unit_test_setup(takes_only_its_own_marks, con_empty),
+        cmocka_unit_test_setup(marks_stay_when_one_fails, con_empty),
         cmocka_unit_test_setup(acts_on_marked_groups, con_empty),
         cmocka_unit_test_setup(marks_of_groups_tell_the_truth, con_empty),
         cmocka_unit_test_setup(pauses_and_resumes, con_empty),

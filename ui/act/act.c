@@ -38,15 +38,34 @@ app_action_begin(struct app *a, const struct intent *intent)
     return act;
 }
 
+/* Notes where the question was answered: its marks go and its rows are asked for when all is done,
+ * wherever the user is then. */
+static void
+note_asker(struct app *a)
+{
+    a->running.source = a->at;
+    a->running.asker = app_view(a);
+}
+
 void
-app_action_run(struct app *a, struct action *act, bool force)
+app_action_view_gone(struct app *a, const struct view *v)
+{
+    if (a->running.asker == v)
+        a->running.asker = NULL;
+}
+
+void
+app_action_leave_marks(struct app *a)
+{
+    app_action_view_gone(a, app_view(a));
+}
+
+static void
+run(struct app *a, struct action *act, bool force)
 {
     if (a->running.action)
         action_free(a->running.action);
-    canary_free(a->running.canary); /* the canary that led to this action */
-    a->running.canary = NULL;
     a->running.action = act;
-    a->running.source = a->at;
     a->running.ended = a->running.stopping = a->running.shown = false;
     a->running.started_ms = clock_ms();
     a->running.seen = action_generation(act);
@@ -56,13 +75,23 @@ app_action_run(struct app *a, struct action *act, bool force)
 }
 
 void
+app_action_run(struct app *a, struct action *act, bool force)
+{
+    if (!a->running.canary) /* the rest of a canary has the asker of its first jobs */
+        note_asker(a);
+    canary_free(a->running.canary);
+    a->running.canary = NULL;
+    run(a, act, force);
+}
+
+void
 app_canary_run(struct app *a, struct canary *canary)
 {
     if (a->running.action)
         action_free(a->running.action);
     a->running.action = NULL;
     a->running.canary = canary;
-    a->running.source = a->at;
+    note_asker(a);
     a->running.seen = canary_generation(canary);
     box_progress(a);
 }
@@ -81,7 +110,7 @@ run_next(struct app *a)
     struct action *act = r->next[0];
 
     memmove(r->next, r->next + 1, sizeof r->next[0] * (size_t)--r->nnext);
-    app_action_run(a, act, action_looks_alive(act)); /* the challenge was typed for all actions */
+    run(a, act, action_looks_alive(act)); /* the challenge was typed for all actions */
 }
 
 void
@@ -90,6 +119,7 @@ app_action_run_all(struct app *a, struct action *const *acts, int n)
     app_action_drop(a);
     memcpy(a->running.next, acts, sizeof *acts * (size_t)n);
     a->running.nnext = n;
+    note_asker(a);
     if (n > 0)
         run_next(a);
 }
@@ -108,7 +138,8 @@ go_on(struct app *a, bool well)
         return;
     }
     app_action_drop(a);
-    app_say(a, SAY_WARN, "the other %d were not begun", left);
+    app_say(a, SAY_WARN, left == 1 ? "the last one was not begun" : "the other %d were not begun",
+            left);
 }
 
 void
@@ -171,17 +202,26 @@ say_record(struct app *a)
     buf_free(&b);
 }
 
+/* Takes away the marks that the answered question was for. */
+static void
+unmark(struct app *a)
+{
+    struct view *v = a->running.asker;
+
+    if (v && v->ops->unmark)
+        v->ops->unmark(v);
+    a->running.asker = NULL;
+}
+
 static void
 action_over(struct app *a, enum severity how)
 {
-    struct view *v = app_view(a);
-
     a->running.ended = true;
     say_record(a);
     app_say(a, how, "%s%s: %s", act_infos[action_act(a->running.action)].name,
             app_of_source(a, a->running.source), action_summary(a->running.action));
-    if (how == SAY_GOOD && v->ops->unmark && a->at == a->running.source)
-        v->ops->unmark(v);
+    if (how == SAY_GOOD && a->running.nnext == 0)
+        unmark(a);
     store_refresh_all(source_store(sources_peek(a->sources, a->running.source)));
     if (a->leaving.after_action)
         app_quit(a);

@@ -138,6 +138,7 @@ struct running {                       /* ui/act/act.c */
     struct action *action;             /* the last one, NULL = none */
     struct canary *canary;             /* a few jobs of a requeue are tried first; NULL = none */
     int source;                        /* the index of the source that the action was begun for */
+    struct view *asker;                /* its marks go when all is done well; NULL = none go */
     bool ended;                        /* the user has seen its outcome */
     bool stopping;                     /* the user has asked to stop it */
     bool shown;                        /* its box was opened by itself once */
@@ -290,7 +291,10 @@ void app_canary_run(struct app *a, struct canary *canary);                   /* 
 void app_action_run_all(struct app *a, struct action *const *acts, int n);
 void app_action_drop(struct app *a);       /* number of actions that have not begun */
 bool app_action_runs(const struct app *a); /* true: an action or a canary has not ended */
-void app_action_update(struct app *a);     /* after each turn */
+/* The user marks other rows in the view in front: what runs takes no marks away there. */
+void app_action_leave_marks(struct app *a);
+void app_action_view_gone(struct app *a, const struct view *v);
+void app_action_update(struct app *a); /* after each turn */
 void app_action_stop(struct app *a);
 void app_action_forget(struct app *a); /* frees the action if it has ended; its box is closed */
 

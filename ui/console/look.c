@@ -315,6 +315,7 @@ on_mark(struct app *a, int arg)
     struct list *l = app_list(a);
 
     (void)arg;
+    app_action_leave_marks(a);
     if (l)
         list_toggle_mark(l);
 }
@@ -325,6 +326,7 @@ on_mark_all(struct app *a, int arg)
     struct view *v = app_view(a);
 
     (void)arg;
+    app_action_leave_marks(a);
     if (v->ops->mark_all)
         v->ops->mark_all(v);
 }
