@@ -7,7 +7,9 @@
  * slowest in an incident. A login without special rights can't ask for the processor time. So each
  * of the last WORK_RUNS runs of the same statements counts what the fastest of them needed: the one
  * that waited least. The first run counts whole; when a faster one comes, the difference is given
- * back. When the work grows, the old runs are out of the ring after WORK_RUNS refreshes.
+ * back. When the work grows, the old runs are out of the ring after WORK_RUNS refreshes. A run
+ * counts a quarter more than the fastest: the others need that much more of the processor, with
+ * cold caches and beside other work (measured by tests/bench/bench_screens.c).
  *
  * The bucket alone would let a costly refresh empty it again and again, and the cheap ones beside
  * it would wait as long. So a refresh also keeps a pause that grows with its cost, up to half a
@@ -21,7 +23,7 @@
 #define BUDGET_SHARE 0.02
 #define EVEN_SHARE 0.75
 enum {
-    BALANCE_MOST_US = 200000,   /* ten seconds' worth */
+    BALANCE_MOST_US = 150000,   /* seven and a half seconds' worth */
     BALANCE_LEAST_US = -600000, /* half a minute's */
     PAUSE_MOST_MS = 30000,      /* so that no first answer of a busy server stops a screen */
     WALL_LEAST_MS = 10000
@@ -82,6 +84,12 @@ find_work(struct budget *b, uint64_t statements)
     return oldest;
 }
 
+static int64_t
+charge_for(int64_t work_us)
+{
+    return work_us + work_us / 4;
+}
+
 int64_t
 budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_us)
 {
@@ -90,17 +98,17 @@ budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_u
 
     w->used = ++b->asked;
     w->took_us[w->n % WORK_RUNS] = took_us;
-    w->charged_us[w->n % WORK_RUNS] = 0;
     int last = w->n++ % WORK_RUNS, runs = w->n < WORK_RUNS ? w->n : WORK_RUNS;
     for (int i = 0; i < runs; i++)
         least = w->took_us[i] < least ? w->took_us[i] : least;
-    w->charged_us[last] = least;
+    int64_t charge = charge_for(least);
+    w->charged_us[last] = charge;
     for (int i = 0; i < runs; i++)
-        if (w->charged_us[i] > least) {
-            back += w->charged_us[i] - least;
-            w->charged_us[i] = least;
+        if (w->charged_us[i] > charge) {
+            back += w->charged_us[i] - charge;
+            w->charged_us[i] = charge;
         }
-    budget_spend(b, now, least - back);
+    budget_spend(b, now, charge - back);
     return least;
 }
 
@@ -115,7 +123,7 @@ budget_wait_ms(struct budget *b, int64_t now)
 int64_t
 budget_pause_ms(const struct budget *b, int64_t work_us)
 {
-    double ms = (double)work_us / (1000.0 * b->of_time * b->share * EVEN_SHARE);
+    double ms = (double)charge_for(work_us) / (1000.0 * b->of_time * b->share * EVEN_SHARE);
 
     return ms < PAUSE_MOST_MS ? (int64_t)ms : PAUSE_MOST_MS;
 }

@@ -545,7 +545,7 @@ test_budget(void **state)
     assert_false(store_is_slowed(f->store));
     for (int i = 0; i < 4; i++) {
         asked(f);
-        answer_and_wait(f, 130, 8666);
+        answer_and_wait(f, 130, 10833); /* 130 ms and a quarter, of three quarters of 2 % */
         assert_true(store_is_slowed(f->store));
         store_refresh(f->store, TOPIC_QUEUES); /* the user does not wait for the bucket */
     }
