@@ -315,6 +315,49 @@ both_can_be_acted_on(void **state)
     assert_string_equal(pg_value(books, "select status from tasks where id = 6"), "failed");
 }
 
+static PGconn *
+hold(const char *queue)
+{
+    PGconn *conn = pg_connect(con_dsn());
+
+    pg_run(conn, "begin; insert into queues.queue_config (queue) values ('%s')", queue);
+    return conn;
+}
+
+/* The second and the last of four actions wait for locks while the user goes to another source:
+ * they stay actions of the source where they were asked for. */
+static void
+actions_keep_their_source(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("alpha", 1);
+    con_ready("beta", 1);
+    con_ready("zeta", 1);
+    PGconn *second = hold("beta"), *last = hold("zeta");
+    start(&vt);
+    vt_want(&vt, "beta");
+    vt_keys(&vt, "* p");
+    vt_want(&vt, "Pause queue: 4 queues");
+    vt_keys(&vt, "text:close enter");
+    vt_want(&vt, "4 queues in all");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "Esc hide (goes on");
+    vt_keys(&vt, "esc");
+    go_to(&vt, "river");
+    pg_run(second, "rollback");
+    pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
+    vt_want(&vt, ":native: 1 queue paused");
+    vt_keys(&vt, "g"); /* the message goes */
+    vt_gone(&vt, "queue paused");
+    pg_run(last, "rollback");
+    vt_want(&vt, ":native: 1 queue paused");
+    con_quit(&vt);
+    PQfinish(second);
+    PQfinish(last);
+}
+
 /* --- one system in two schemas --------------------------------------------------------------- */
 
 static PGconn *
@@ -404,6 +447,7 @@ main(void)
         cmocka_unit_test_setup(overview, three_in_one),
         cmocka_unit_test_setup(acts_on_its_own, three_in_one),
         cmocka_unit_test_setup(what_it_lacks, three_in_one),
+        cmocka_unit_test_setup(actions_keep_their_source, three_in_one),
         cmocka_unit_test_setup(one_dies, two_databases),
         cmocka_unit_test_setup(both_can_be_acted_on, two_databases),
         cmocka_unit_test(twins_side_by_side),

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "model/adapter/lookup.h"
 #include "model/base/mem.h"
 #include "ui/console/remember.h"
 #include "ui/console/replay_keys.h"
@@ -209,6 +210,8 @@ app_switch(struct app *a, int source)
     follow_end(a);
     leave_view(a);
     drop_stack(a);
+    lookup_free(a->form.lookup); /* a queue of the other source may have the same name */
+    a->form.lookup = NULL;
     for (int t = 0; t < TOPIC_COUNT; t++)
         store_want(a->store, (enum topic)t, false);
     store_watch(a->store, false);
