@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "model/base/mem.h"
 
@@ -105,21 +107,14 @@ a_promotion_is_noticed(void **state)
     con_quit(&vt);
 }
 
-/* Another database takes the place of the first one while a box is open and no call is under way:
- * same address, same names, another queue. The console closes the box, and says why. */
+/* Another database takes the place of the first one: same address, same names, another queue. */
 static void
-another_database_is_noticed(void **state)
+take_its_place(void)
 {
-    struct vt vt;
-    const char *name = pg_value(con_db(), "select current_database()");
-
-    (void)state;
-    con_ready("mail.send", 3);
-    con_start(&vt, 24, 80, NULL);
-    vt_want(&vt, "mail.send");
-    vt_keys(&vt, "p");
-    vt_want(&vt, "Pause queue: mail.send");
+    char *name = xstrdup(pg_value(con_db(), "select current_database()"));
     PGconn *admin = pg_connect(pg_dsn("postgres"));
+
+    pg_run(admin, "drop database if exists past");
     pg_run(admin, "create database fresh template model");
     pg_run(admin, "alter database %s allow_connections false", name);
     pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
@@ -127,13 +122,62 @@ another_database_is_noticed(void **state)
     pg_run(admin, "alter database %s rename to past; alter database fresh rename to %s", name,
            name);
     PQfinish(admin);
+    free(name);
     con_reconnect();
+}
+
+/* It does so while a box is open and no call is under way. The console closes the box, and says
+ * why. */
+static void
+another_database_is_noticed(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 3);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail.send");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    take_its_place();
     con_ready("mail.send", 1);
     vt_want(&vt, "another server or database is at this address now");
     vt_gone(&vt, "Pause queue");
     vt_want(&vt, "ready 1 ");
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);
     con_quit(&vt);
+}
+
+/* It does so while an editor has the payload of a job of the first one: no act follows. */
+static void
+an_edited_payload_is_of_the_old_database(void **state)
+{
+    char *go = xasprintf("%s/go", pg_host()), *path = xasprintf("%s/editor", pg_host());
+    char *var = xasprintf("EDITOR=%s", path);
+    const char *const env[] = {var, "VISUAL=", NULL};
+    struct vt vt;
+
+    (void)state;
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\necho it waits\nuntil test -e %s; do sleep 0.1; done\n", go);
+    fprintf(f, "sed -i 's/job 1/job one/' \"$1\"\n");
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0700), 0);
+    con_failed("mail.send", 1, "boom");
+    con_spawn(&vt, 24, 80, NULL, env);
+    vt_want(&vt, "live");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "boom");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "it waits");
+    take_its_place();
+    con_asks_on(3000);
+    assert_int_equal(fclose(fopen(go, "we")), 0);
+    vt_want(&vt, "what was edited is dropped: its box was closed meanwhile");
+    con_quit(&vt);
+    assert_int_equal(unlink(go) | unlink(path), 0);
+    free(go), free(path), free(var);
 }
 
 /* What the service "here" names. */
@@ -229,6 +273,7 @@ main(void)
         cmocka_unit_test(the_primary_tells_how_far_it_is_behind),
         cmocka_unit_test(a_promotion_is_noticed),
         cmocka_unit_test_setup(another_database_is_noticed, con_empty),
+        cmocka_unit_test_setup(an_edited_payload_is_of_the_old_database, con_empty),
         cmocka_unit_test_setup(no_act_goes_to_the_old_database, con_empty),
     };
 

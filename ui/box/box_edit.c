@@ -87,7 +87,7 @@ edit(struct edit_box *b)
 
     b->stage = AWAY;
     *b->note = '\0';
-    if (app_edit(b->view.app, &t, came_back, b))
+    if (app_edit(b->view.app, &t, came_back, &b->view))
         return;
     if (b->payload.typed)
         keep(b, "there is no editor");

@@ -300,7 +300,7 @@ edit_doc(struct form *f)
         json_pretty(&b, text, strlen(text));
     if (b.len > 0 && b.data[b.len - 1] != '\n')
         buf_str(&b, "\n");
-    app_edit(f->view.app, &(struct app_text){".json", b.data, b.len}, doc_came, f);
+    app_edit(f->view.app, &(struct app_text){".json", b.data, b.len}, doc_came, &f->view);
     buf_free(&b);
 }
 

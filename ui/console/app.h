@@ -157,8 +157,8 @@ struct form_lookup {       /* ui/act/act_limits.c: a form is opened when its val
 struct lent { /* away.c: the terminal is lent to an editor */
     bool away;
     struct editor *editor; /* the editor that runs */
-    editor_fn *then;       /* gets the edited text */
-    void *ctx;
+    editor_fn *then;       /* gets the edited text; NULL = its view is gone */
+    struct view *ctx;
 };
 
 struct replayed { /* replay_keys.c: what the user was told so far */
@@ -306,8 +306,10 @@ struct app_text {
     size_t len;
 };
 /* Gives a text and the terminal to the user's editor. When the editor has ended, fn gets the
- * result. False: there is no editor, and a message says so (ui/console/away.c). */
-bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx);
+ * result, with the view `ctx`. If this view is freed before, the result is dropped. False: there is
+ * no editor, and a message says so (ui/console/away.c). */
+bool app_edit(struct app *a, const struct app_text *t, editor_fn *fn, struct view *ctx);
+void app_edit_view_gone(struct app *a, const struct view *v);
 
 struct rect app_line(const struct app *a); /* the row above the footer */
 struct rect app_body(const struct app *a); /* between tabs and that row */

@@ -59,6 +59,7 @@ view_free(struct view *v)
         return;
     remember_end(v);
     app_action_view_gone(v->app, v);
+    app_edit_view_gone(v->app, v);
     if (v->ops->done)
         v->ops->done(v);
     free(v);

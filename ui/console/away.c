@@ -16,15 +16,27 @@ edited(void *ctx, const char *text, size_t len, const struct err *e)
 {
     struct app *a = ctx;
     struct editor *ed = a->lent.editor;
+    editor_fn *then = a->lent.then;
 
     a->lent.editor = NULL;
+    a->lent.then = NULL;
     come_back(a);
-    a->lent.then(a->lent.ctx, text, len, e);
+    if (then)
+        then(a->lent.ctx, text, len, e);
+    else
+        app_say(a, SAY_WARN, "what was edited is dropped: its box was closed meanwhile");
     editor_free(ed);
 }
 
+void
+app_edit_view_gone(struct app *a, const struct view *v)
+{
+    if (a->lent.ctx == v)
+        a->lent.then = NULL;
+}
+
 bool
-app_edit(struct app *a, const struct app_text *t, editor_fn *fn, void *ctx)
+app_edit(struct app *a, const struct app_text *t, editor_fn *fn, struct view *ctx)
 {
     struct err e = {.kind = ERR_NONE};
 
