@@ -124,6 +124,31 @@ edits_from_other_screens(void **state)
     con_quit(&vt);
 }
 
+/* A job is followed while the payload of another one is edited: it is followed on afterwards. */
+static void
+leaves_the_followed_job_alone(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 1, "no paper");
+    con_ready("mail", 1);
+    start(&vt, "true");
+    vt_resize(&vt, 24, 160);
+    vt_keys(&vt, "2 / text:queue:mail enter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "F 3");
+    vt_want(&vt, "mail, ready for");
+    vt_want(&vt, "no paper");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "nothing was changed");
+    vt_keys(&vt, "g"); /* the message goes */
+    pg_run(con_db(), "select cancel(gen_random_uuid(), 1, array_agg(id)) from queue "
+                     "where queue = 'mail'");
+    vt_want(&vt, "mail, cancelled for");
+    con_quit(&vt);
+}
+
 /* The editor has the terminal as the shell would give it, and the file is nobody else's. */
 static void
 lends_the_terminal(void **state)
@@ -419,6 +444,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(edits_and_requeues, con_empty),
         cmocka_unit_test_setup(edits_from_other_screens, con_empty),
+        cmocka_unit_test_setup(leaves_the_followed_job_alone, con_empty),
         cmocka_unit_test_setup(lends_the_terminal, con_empty),
         cmocka_unit_test_setup(brings_mistakes_back_to_the_editor, con_empty),
         cmocka_unit_test_setup(refuses_what_moved_on, con_empty),

@@ -209,6 +209,8 @@ edit_free(struct view *v)
 
     if (b->action)
         action_free(b->action);
+    if (v->app->follow.what == FOLLOW_JOB) /* the store was asked for another job meanwhile */
+        follow_ask(v->app);
     free(b->id);
     payload_done(&b->payload);
 }
