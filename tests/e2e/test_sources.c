@@ -358,6 +358,37 @@ actions_keep_their_source(void **state)
     PQfinish(last);
 }
 
+/* The box of a canary is of the source where the canary runs, also if another source that has a
+ * queue of the same name is on the screen. */
+static void
+a_canary_keeps_its_source(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("default", 120, "refused"); /* River has a queue of this name */
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'default')");
+    start(&vt);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "refused");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "none starts until it is resumed");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "0 of 10 ended");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "0 of 10 ended");
+    go_to(&vt, "river");
+    vt_keys(&vt, "1");
+    vt_want(&vt, "default");
+    vt_keys(&vt, "f8");
+    vt_want(&vt, "0 of 10 ended");
+    vt_want(&vt, "none starts until it is resumed");
+    vt_want(&vt, ":native, not the source on the screen");
+    vt_keys(&vt, "C-c");
+    vt_want(&vt, "10 of 120 tried");
+    con_quit(&vt);
+}
+
 /* --- one system in two schemas --------------------------------------------------------------- */
 
 static PGconn *
@@ -448,6 +479,7 @@ main(void)
         cmocka_unit_test_setup(acts_on_its_own, three_in_one),
         cmocka_unit_test_setup(what_it_lacks, three_in_one),
         cmocka_unit_test_setup(actions_keep_their_source, three_in_one),
+        cmocka_unit_test_setup(a_canary_keeps_its_source, three_in_one),
         cmocka_unit_test_setup(one_dies, two_databases),
         cmocka_unit_test_setup(both_can_be_acted_on, two_databases),
         cmocka_unit_test(twins_side_by_side),

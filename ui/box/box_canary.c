@@ -44,11 +44,11 @@ say_undo(struct question *ask, const struct action *act)
 
 /* The queue that all jobs of the act are of; NULL = several, or not known. */
 static const struct queue_row *
-queue_of(const struct app *a, const struct action *act)
+queue_of(const struct store *s, const struct action *act)
 {
     const char *queue = action_param(act, PARAM_QUEUE);
 
-    return queue ? store_queue(a->store, queue) : NULL;
+    return queue ? store_queue(s, queue) : NULL;
 }
 
 /* Whether all jobs of the act are failed jobs without a further remark: then one sentence says what
@@ -96,11 +96,12 @@ about(const struct app *a, double in_ms)
 /* When the first job starts and when the last one is done, by the present throughput of the queue.
  */
 static void
-say_start(struct question *ask, const struct app *a, const struct action *act,
-          const struct queue_row *q)
+say_start(struct question *ask, const struct about_requeue *of, const struct queue_row *q)
 {
+    const struct app *a = of->app;
+    const struct action *act = of->action;
     struct act_options o = action_options(act);
-    const struct life_row *life = store_life(a->store);
+    const struct life_row *life = store_life(of->store);
 
     if (!q)
         return;
@@ -125,10 +126,12 @@ say_start(struct question *ask, const struct app *a, const struct action *act,
 }
 
 void
-say_requeue(struct question *ask, const struct app *a, const struct action *act)
+say_requeue(struct question *ask, const struct about_requeue *of)
 {
+    const struct app *a = of->app;
+    const struct action *act = of->action;
     const char *queue = action_param(act, PARAM_QUEUE), *error = action_param(act, PARAM_ERROR);
-    const struct queue_row *q = queue_of(a, act);
+    const struct queue_row *q = queue_of(of->store, act);
     char *title = xasprintf("Requeue %s%s%s", fmt_plural(action_count(act), "job").s,
                             queue ? " of " : "", queue ? queue : "");
 
@@ -142,7 +145,7 @@ say_requeue(struct question *ask, const struct app *a, const struct action *act)
     else
         question_say(ask, ROLE_TEXT, "these", "%s", action_these(act));
     say_they(ask, act, q);
-    say_start(ask, a, act, q);
+    say_start(ask, of, q);
     say_undo(ask, act);
 }
 
@@ -450,9 +453,15 @@ static void
 canary_init(struct view *v, const char *arg)
 {
     struct canary_box *b = (struct canary_box *)v;
+    struct app *a = v->app;
+    int source = a->running.source;
+    struct store *store = source_store(sources_peek(a->sources, source));
 
     (void)arg;
-    say_requeue(&b->ask, v->app, canary_whole(v->app->running.canary));
+    say_requeue(&b->ask, &(struct about_requeue){a, store, canary_whole(a->running.canary)});
+    if (source != a->at)
+        question_say(&b->ask, ROLE_WARN, "source", "%s, not the source on the screen",
+                     sources_name(a->sources, source));
     b->ask.pane = (struct question_pane){pane_rows, PANE_W, pane_draw, b};
     ask(b);
     b->seen = canary_generation(v->app->running.canary);

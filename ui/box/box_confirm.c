@@ -328,7 +328,7 @@ fill(struct confirm_box *c)
     app_stale(c->view.app);
     question_done(&c->ask);
     if (many) {
-        say_requeue(&c->ask, c->view.app, c->action);
+        say_requeue(&c->ask, &(struct about_requeue){c->view.app, c->view.app->store, c->action});
         say_target(c);
     } else {
         say_act(c);

@@ -32,9 +32,14 @@ void say_options(struct question *ask, const struct action *act);
 void confirm_again(struct view *v, const struct act_options *o);
 void canary_again(struct view *v, const struct act_options *o);
 
+struct about_requeue { /* a canary's store need not be the one on the screen */
+    const struct app *app;
+    const struct store *store;
+    const struct action *action;
+};
 /* Begins the question before a requeue of several jobs: which jobs, what happens to them, when they
  * start, how undo works. */
-void say_requeue(struct question *ask, const struct app *a, const struct action *act);
+void say_requeue(struct question *ask, const struct about_requeue *of);
 /* A text of several lines. */
 void say_lines(struct question *ask, enum role role, const char *label, const char *text);
 /* How undo works, in the keys of the console. */
