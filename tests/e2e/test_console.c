@@ -424,6 +424,40 @@ follows_an_error_through_other_groups(void **state)
     con_quit(&vt);
 }
 
+/* A followed error comes back while the menu of another one is open: the cursor, and with it the
+ * menu, stays where it was, and goes back after the menu has closed. */
+static void
+leaves_the_row_of_a_menu_alone(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 3, "no paper");
+    con_failed("mail", 1, "no route");
+    con_start(&vt, 24, 160, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "no route");
+    vt_keys(&vt, "g F");
+    vt_want(&vt, "no paper is followed");
+    vt_keys(&vt, "g"); /* the message goes */
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue "
+                     "where queue = 'fax'");
+    vt_want(&vt, "F no paper: no failed job any more");
+    vt_keys(&vt, "a");
+    vt_want(&vt, "no route ─");
+    con_failed("fax", 1, "no paper");
+    con_asks_on(3000);
+    vt_settle(&vt, 100);
+    vt_want(&vt, "no route ─");
+    assert_false(vt_find(&vt, "no paper ─", &(int){0}, &(int){0}));
+    vt_keys(&vt, "X");
+    vt_want(&vt, "these queue mail, state failed");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "discard: 1 job");
+    assert_int_equal(con_count("state = 'failed' and queue = 'fax'"), 1);
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -444,6 +478,7 @@ main(void)
         cmocka_unit_test_setup(follows_a_job_and_an_error, con_empty),
         cmocka_unit_test_setup(filters_events_that_were_dropped, con_empty),
         cmocka_unit_test_setup(follows_an_error_through_other_groups, con_empty),
+        cmocka_unit_test_setup(leaves_the_row_of_a_menu_alone, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

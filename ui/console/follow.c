@@ -64,7 +64,7 @@ is_selected(const struct app *a, const struct list *l)
 void
 follow_hold(struct app *a)
 {
-    struct list *l = table_of(a);
+    struct list *l = a->views.nboxes > 0 ? NULL : table_of(a); /* a box may be about another row */
 
     a->follow.held = l && list_select(l, a->follow.id) ? app_view(a) : NULL;
 }

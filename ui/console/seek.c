@@ -33,8 +33,8 @@ seek_turn(struct app *a)
 {
     struct view *v = app_view(a);
 
-    if (!a->seek.in || a->seek.in != v || !v->ops->list)
-        return;
+    if (!a->seek.in || a->seek.in != v || !v->ops->list || a->views.nboxes > 0)
+        return; /* an open box may be about the row under the cursor */
     const char *id = find_row(v->ops->list(v), a->seek.row);
     if (!id)
         return;
