@@ -622,6 +622,32 @@ holds_the_count_that_was_typed(void **state)
     con_quit(&vt);
 }
 
+/* Two queues have jobs with the same error. The group of the form goes while the form is open: the
+ * priority of the other one does not change. */
+static void
+a_form_is_for_one_group(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 3, "no paper");
+    con_failed("mail", 1, "no paper");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3 / text:queue:fax enter");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "g / C-u enter");
+    vt_want(&vt, "2 of 2");
+    vt_keys(&vt, "b");
+    vt_want(&vt, "Priority: fax, no paper");
+    pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue "
+                     "where queue = 'fax'");
+    con_asks_on(3000);
+    vt_keys(&vt, "text:1 enter");
+    vt_want(&vt, "another row is selected now");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -639,6 +665,7 @@ main(void)
         cmocka_unit_test_setup(purges, con_empty),
         cmocka_unit_test_setup(acts_on_marked_rows, con_empty),
         cmocka_unit_test_setup(takes_only_its_own_marks, con_empty),
+        cmocka_unit_test_setup(a_form_is_for_one_group, con_empty),
         cmocka_unit_test_setup(marks_stay_when_one_fails, con_empty),
         cmocka_unit_test_setup(acts_on_marked_groups, con_empty),
         cmocka_unit_test_setup(marks_of_groups_tell_the_truth, con_empty),

@@ -48,13 +48,22 @@ act_jobs(struct app *a, struct intent *i, const struct target *t)
     params_done(&where);
 }
 
+/* The name of the target in a form. Several queues may have groups of the same error. */
+static const char *
+subject_of(const struct app *a, const struct target *t)
+{
+    if (t->kind == TARGET_GROUP && t->ngroups <= 1)
+        return arena_printf(a->frame, "%s, %s", t->queue, t->error);
+    return t->name;
+}
+
 /* The target, if it is still the row for which the form was opened; otherwise a message says that
  * another row is selected. */
 static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
 {
     *t = act_target(a);
-    if (t->kind != TARGET_NONE && !strcmp(t->name, form_subject(f)))
+    if (t->kind != TARGET_NONE && !strcmp(subject_of(a, t), form_subject(f)))
         return true;
     app_say(a, SAY_WARN,
             "another row is selected now, so nothing was changed: select the row again");
@@ -140,7 +149,8 @@ static const struct form_spec foreign_form = {"Priority",    foreign_fields, 2,
 void
 on_priority(struct app *a, int arg)
 {
-    const char *name = act_target(a).name;
+    struct target t = act_target(a);
+    const char *name = subject_of(a, &t);
 
     (void)arg;
     if (!adapter_takes(source_adapter(a->source), SEC_PRIORITY, PARAM_ACTION))
