@@ -212,6 +212,30 @@ con_asks_on(int ms)
     pg_wait(con.conn, sql, "t", ms);
 }
 
+PGconn *
+con_hold_queue(const char *queue)
+{
+    PGconn *conn = pg_connect(con_dsn());
+
+    pg_run(conn, "begin; insert into queues.queue_config (queue) values ('%s')", queue);
+    return conn;
+}
+
+void
+con_pause_marked(struct vt *vt, int n)
+{
+    char ask[60], title[60], sum[60];
+
+    snprintf(ask, sizeof ask, "Pause queue: %d queues", n);
+    snprintf(title, sizeof title, "Pause %d queues", n);
+    snprintf(sum, sizeof sum, "%d queues in all", n);
+    vt_keys(vt, "p");
+    vt_want(vt, ask);
+    vt_keys(vt, "text:close enter");
+    vt_want(vt, title);
+    vt_want(vt, sum);
+}
+
 int64_t
 con_count(const char *where)
 {

@@ -31,10 +31,16 @@ void con_failed(const char *queue, int n, const char *error);
  * leases expired. */
 void con_node(const char *node, bool alive);
 
+/* A session that holds the settings of a queue without any, until its transaction ends: what would
+ * set or pause that queue waits. */
+PGconn *con_hold_queue(const char *queue);
+
 /* Starts the console on the database with an option (NULL = none), and waits for its first data. */
 void con_start(struct vt *vt, int rows, int cols, const char *option);
 void con_spawn(struct vt *vt, int rows, int cols, const char *const *options,
                const char *const *env);
+/* Asks to pause the n marked queues, with the reason "close", up to the last question. */
+void con_pause_marked(struct vt *vt, int n);
 /* Types q, and checks that the console ends well. */
 void con_quit(struct vt *vt);
 /* The number of rows that a condition on queues.queue finds. */

@@ -328,11 +328,7 @@ acts_on_marked_rows(void **state)
     vt_want(&vt, "limits: several are marked: U unmarks them");
     vt_keys(&vt, "*");
     vt_want(&vt, "3 marked");
-    vt_keys(&vt, "p");
-    vt_want(&vt, "Pause queue: 3 queues");
-    vt_keys(&vt, "text:close enter");
-    vt_want(&vt, "Pause 3 queues");
-    vt_want(&vt, "3 queues in all");
+    con_pause_marked(&vt, 3);
     vt_keys(&vt, "y");
     pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
     vt_gone(&vt, "3 marked");
@@ -358,7 +354,6 @@ static void
 takes_only_its_own_marks(void **state)
 {
     struct vt vt;
-    PGconn *lock = pg_connect(con_dsn());
 
     (void)state;
     con_ready("fax", 1);
@@ -368,11 +363,9 @@ takes_only_its_own_marks(void **state)
     con_node("worker-2", false);
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "sms");
-    vt_keys(&vt, "* p");
-    vt_want(&vt, "Pause queue: 3 queues");
-    vt_keys(&vt, "text:close enter");
-    vt_want(&vt, "3 queues in all");
-    pg_run(lock, "begin; insert into queues.queue_config (queue) values ('mail')");
+    vt_keys(&vt, "*");
+    con_pause_marked(&vt, 3);
+    PGconn *lock = con_hold_queue("mail");
     vt_keys(&vt, "y");
     vt_want(&vt, "Esc hide (goes on");
     vt_keys(&vt, "esc");
@@ -407,10 +400,8 @@ marks_stay_when_one_fails(void **state)
     pg_run(con_db(), "alter table queue_config add constraint no_mail check (queue <> 'mail')");
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "sms");
-    vt_keys(&vt, "* p");
-    vt_want(&vt, "Pause queue: 3 queues");
-    vt_keys(&vt, "text:close enter");
-    vt_want(&vt, "3 queues in all");
+    vt_keys(&vt, "*");
+    con_pause_marked(&vt, 3);
     vt_keys(&vt, "y");
     vt_want(&vt, "the last one was not begun");
     pg_wait(con_db(),
@@ -641,7 +632,7 @@ a_form_is_for_one_group(void **state)
     vt_want(&vt, "Priority: fax, no paper");
     pg_run(con_db(), "select requeue(gen_random_uuid(), 1, array_agg(id), false, null) from queue "
                      "where queue = 'fax'");
-    con_asks_on(3000);
+    vt_want(&vt, "1 of 1");
     vt_keys(&vt, "text:1 enter");
     vt_want(&vt, "another row is selected now");
     vt_keys(&vt, "esc");

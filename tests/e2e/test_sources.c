@@ -315,15 +315,6 @@ both_can_be_acted_on(void **state)
     assert_string_equal(pg_value(books, "select status from tasks where id = 6"), "failed");
 }
 
-static PGconn *
-hold(const char *queue)
-{
-    PGconn *conn = pg_connect(con_dsn());
-
-    pg_run(conn, "begin; insert into queues.queue_config (queue) values ('%s')", queue);
-    return conn;
-}
-
 /* The second and the last of four actions wait for locks while the user goes to another source:
  * they stay actions of the source where they were asked for. */
 static void
@@ -335,13 +326,11 @@ actions_keep_their_source(void **state)
     con_ready("alpha", 1);
     con_ready("beta", 1);
     con_ready("zeta", 1);
-    PGconn *second = hold("beta"), *last = hold("zeta");
+    PGconn *second = con_hold_queue("beta"), *last = con_hold_queue("zeta");
     start(&vt);
     vt_want(&vt, "beta");
-    vt_keys(&vt, "* p");
-    vt_want(&vt, "Pause queue: 4 queues");
-    vt_keys(&vt, "text:close enter");
-    vt_want(&vt, "4 queues in all");
+    vt_keys(&vt, "*");
+    con_pause_marked(&vt, 4);
     vt_keys(&vt, "y");
     vt_want(&vt, "Esc hide (goes on");
     vt_keys(&vt, "esc");

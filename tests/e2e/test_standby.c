@@ -5,6 +5,7 @@
  */
 #include "tests/e2e/console.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,10 +161,13 @@ an_edited_payload_is_of_the_old_database(void **state)
     (void)state;
     FILE *f = fopen(path, "we");
     assert_non_null(f);
-    fprintf(f, "#!/bin/sh\necho it waits\nuntil test -e %s; do sleep 0.1; done\n", go);
+    fprintf(f, "#!/bin/sh\necho it waits\nread word <%s\n", go);
     fprintf(f, "sed -i 's/job 1/job one/' \"$1\"\n");
     assert_int_equal(fclose(f), 0);
     assert_int_equal(chmod(path, 0700), 0);
+    assert_int_equal(mkfifo(go, 0600), 0);
+    int fd = open(go, O_RDWR | O_CLOEXEC); /* waits for no reader */
+    assert_true(fd >= 0);
     con_failed("mail.send", 1, "boom");
     con_spawn(&vt, 24, 80, NULL, env);
     vt_want(&vt, "live");
@@ -173,9 +177,10 @@ an_edited_payload_is_of_the_old_database(void **state)
     vt_want(&vt, "it waits");
     take_its_place();
     con_asks_on(3000);
-    assert_int_equal(fclose(fopen(go, "we")), 0);
+    assert_int_equal(write(fd, "\n", 1), 1);
     vt_want(&vt, "what was edited is dropped: its box was closed meanwhile");
     con_quit(&vt);
+    close(fd);
     assert_int_equal(unlink(go) | unlink(path), 0);
     free(go), free(path), free(var);
 }
