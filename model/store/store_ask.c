@@ -20,8 +20,9 @@
 enum {
     ERROR_WAIT_MS = 5000,
     COST_FACTOR = 5,
-    FAILED_COST_US = 5000, /* assumed cost of a failed call: a wait for a lock costs the server
-                              nothing */
+    FAILED_COST_US = 5000,    /* assumed cost of a failed call: a wait for a lock costs the server
+                                 nothing */
+    SPENT_MOST_US = 60000000, /* no call takes longer: the clock was set, or the server lies */
     SLOW_US = 200000,
     QUICK_US = 100000,
     HEALTH_TIMEOUT_MS = 1000, /* short, because another session's lock may block reads of the
@@ -134,7 +135,7 @@ read_spent(struct store *s, struct db_reply *reply)
         return us;
     if (rows.n == 1) {
         const struct spent_row *row = rows.rows;
-        us = row->spent_us;
+        us = row->spent_us < 0 ? 0 : row->spent_us < SPENT_MOST_US ? row->spent_us : SPENT_MOST_US;
         store_set_clock(s, row->now_ms);
         store_note_recovery(s, row->in_recovery);
     }

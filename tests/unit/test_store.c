@@ -581,6 +581,25 @@ test_rare_alone(void **state)
     answer_and_wait(f, 1, 100);
 }
 
+/* A cost that can't be counts as a minute or as nothing. */
+static void
+test_impossible_costs(void **state)
+{
+    struct fixture *f = *state;
+
+    open_store(f);
+    store_want(f->store, TOPIC_QUEUES, true);
+    for (int i = 0; i < 20; i++) {
+        asked(f);
+        answer_queues(f, i % 2 ? INT64_MIN : INT64_MAX);
+        assert_true(store_topic(f->store, TOPIC_QUEUES)->next_ms <= clock_ms() + 300000);
+        assert_true(store_load(f->store) >= 0);
+        store_refresh(f->store, TOPIC_QUEUES);
+    }
+    asked(f);
+    answer_queues(f, 100);
+}
+
 /* If only the cost of the first answer counted, a loaded server would not be asked for minutes. */
 static void
 test_pause_ends(void **state)
@@ -961,6 +980,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_becomes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failed_refresh, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_impossible_costs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rare_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pause_ends, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget_is_told, set_up_with_budget, tear_down),
