@@ -150,7 +150,11 @@ the_console_lives(void **state)
             vt_keys(&vt, key);
         }
         vt_settle(&vt, 40);
-        if (vt.has_ended || vt.unknown)
+        if (vt.has_ended) {
+            int status = vt_exit_status(&vt); /* reads also its last words */
+            fail_msg("LIAR=%u: ended with %d\n%s", seed, status, vt_screen_text(&vt));
+        }
+        if (vt.unknown)
             fail_msg("LIAR=%u: %s\n%s", seed, vt.unknown_text, vt_screen_text(&vt));
         vt_keys(&vt, "esc esc esc C-c");
         if (vt_came(&vt, "Leave queuetop?", VT_WAIT_MS)) /* or it has ended */
