@@ -337,6 +337,21 @@ proc_number(pid_t pid, const char *key)
     return value;
 }
 
+bool
+proc_lives(pid_t pid)
+{
+    char path[64], line[512] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool got = fgets(line, sizeof line, f) != NULL;
+    fclose(f);
+    const char *end = strrchr(line, ')'); /* the name may have any characters */
+    return got && end && strlen(end) > 2 && !strchr("ZXx", end[2]);
+}
+
 char *
 proc_own_copy(const char *name)
 {

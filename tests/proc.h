@@ -69,5 +69,8 @@ char *proc_own_copy(const char *name);
 
 /* A line of /proc/PID/status, key with its colon ("VmHWM:", in KiB); -1 = it has none. */
 long proc_number(pid_t pid, const char *key);
+/* False once the process has ended, whether it has been reaped or not. A process that is being
+ * reaped shows as dead (X) for a moment: it has ended, too. */
+bool proc_lives(pid_t pid);
 
 #endif

@@ -55,16 +55,6 @@ first_line(const char *path)
     return line;
 }
 
-static bool
-is_alive(pid_t pid)
-{
-    char path[40];
-
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const char *state = strrchr(first_line(path), ')');
-    return state && state[2] != 'Z'; /* whoever adopted it may not have reaped it yet */
-}
-
 /* A command whose child reads from a pipe that nobody writes to; says both. */
 static void
 start(struct proc *w, pid_t both[2])
@@ -84,7 +74,7 @@ start(struct proc *w, pid_t both[2])
     }
     assert_true(both[0] > 1 && both[1] > 1);
     unlink(pids);
-    assert_true(is_alive(both[0]) && is_alive(both[1]));
+    assert_true(proc_lives(both[0]) && proc_lives(both[1]));
 }
 
 static void
@@ -92,12 +82,11 @@ ends_soon(pid_t pid)
 {
     int64_t end = clock_ms() + END_MS;
 
-    while (is_alive(pid) && clock_ms() < end)
-        continue;
-    if (is_alive(pid)) {
-        kill(pid, SIGKILL);
-        fail_msg("pid %d still lives", (int)pid);
-    }
+    while (proc_lives(pid))
+        if (clock_ms() >= end) {
+            kill(pid, SIGKILL);
+            fail_msg("pid %d still lives", (int)pid);
+        }
 }
 
 static void

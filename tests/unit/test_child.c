@@ -23,6 +23,7 @@
 #include "model/base/mem.h"
 #include "model/base/secure.h"
 #include "model/worker/worker_parts.h"
+#include "tests/proc.h"
 
 enum { LIMIT = 65536, TAIL = 4096, WAIT_MS = 60000 };
 
@@ -238,22 +239,14 @@ what_cannot_be_run_says_so(void **state)
     end(&run);
 }
 
-/* Waits until the process has ended, whether init has reaped the process or not. */
 static bool
 is_over(pid_t pid)
 {
-    for (int64_t until = clock_ms() + WAIT_MS; clock_ms() < until; poll(NULL, 0, 5)) {
-        char path[64], state[300] = "";
-        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-        FILE *f = fopen(path, "r");
-        if (!f)
-            return true;
-        char *got = fgets(state, sizeof state, f);
-        fclose(f);
-        if (!got || strstr(state, ") Z"))
-            return true;
-    }
-    return false;
+    int64_t until = clock_ms() + WAIT_MS;
+
+    while (proc_lives(pid) && clock_ms() < until)
+        poll(NULL, 0, 5);
+    return clock_ms() < until;
 }
 
 /* A process that the command left in its group is ended too. With may_leave it lives on. */
