@@ -159,14 +159,7 @@ answer_of(const char *server, int64_t me, int64_t role, const char *name)
 char *
 trust_server(const char *identity, const char *host, const char *database)
 {
-    static const char tag[] = "<system_identifier>";
-    const char *id = identity ? strstr(identity, tag) : NULL;
-    const char *slash = identity ? strrchr(identity, '/') : NULL;
-
-    if (!id || !slash)
-        return xasprintf("%s/%s", host, database);
-    id += sizeof tag - 1;
-    return xasprintf("%.*s%s", (int)strspn(id, "0123456789"), id, slash);
+    return identity && *identity ? xstrdup(identity) : xasprintf("%s/%s", host, database);
 }
 
 void
@@ -373,6 +366,45 @@ guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
         .sql = console_sql("owners_same"), .nparams = GUARD_PARAMS, .params = g->looks};
     g->db.changes = owners_ask(schema, of, g->changes);
     g->changes[OWNERS_ALLOWED] = text(o->allowed);
+}
+
+/* --- the database that was seen -------------------------------------------------------------- */
+
+static bool
+is_same_place(void *ctx, struct result *r, struct err *e)
+{
+    struct place_gate *g = ctx;
+    const char *is = result_text(r, 0, result_col(r, "identity"));
+
+    bool same = !g->identity || !*g->identity || !*is || !strcmp(g->identity, is);
+    if (!same)
+        fail(e, ERR_DENIED,
+             "another server or database is at this address now than before: look before you act");
+    else if (!g->identity)
+        g->identity = xstrdup(is);
+    result_free(r);
+    return same;
+}
+
+void
+place_gate_init(struct place_gate *g)
+{
+    *g = (struct place_gate){.identity = NULL};
+    g->db = (struct db_gate){{.sql = console_sql("server")}, is_same_place, g};
+}
+
+void
+place_gate_expect(struct place_gate *g, const char *identity)
+{
+    free(g->identity);
+    g->identity = xstrdup(identity);
+}
+
+void
+place_gate_done(struct place_gate *g)
+{
+    free(g->identity);
+    g->identity = NULL;
 }
 
 /* --- a schema that the user names ------------------------------------------------------------- */

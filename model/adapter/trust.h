@@ -101,6 +101,20 @@ struct trust_guard { /* borrows schema, touched and owners */
 void guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
                 const struct owners *o);
 
+/* --- the database that was seen --------------------------------------------------------------- */
+
+/* After a break, the address may lead to another database, which may have the same names. An act
+ * that was asked for the first one must not be done in the second. So each new connection must
+ * lead to the expected identity (sql/console/server.sql); of a login that may not read it, nothing
+ * is required. */
+struct place_gate {
+    struct db_gate db;
+    char *identity; /* NULL = that of the next connection; "" = any */
+};
+void place_gate_init(struct place_gate *g);
+void place_gate_expect(struct place_gate *g, const char *identity);
+void place_gate_done(struct place_gate *g);
+
 /* --- a schema that the user names: work, push, schedule, the C library ------------------------ */
 
 struct schema_gate { /* everything in a schema; asked on each new connection */

@@ -22,7 +22,8 @@ struct source {
     bool read_only, trusts;
     struct trust *trust; /* or NULL; shared with the other sources of the place */
     int interval_ms;
-    int moves; /* store_moves() when the actor was last used */
+    int moves;               /* store_moves() when the actor was last used */
+    struct place_gate place; /* the actor changes only the database that the watcher shows */
 };
 
 enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
@@ -43,6 +44,7 @@ connect_as(struct source *s, bool acts)
                            .statement_timeout_ms = acts ? ACT_TIMEOUT_MS : VIEW_TIMEOUT_MS,
                            .lock_timeout_ms = LOCK_TIMEOUT_MS,
                            .stall_warn_ms = acts ? -1 : 0,
+                           .gate = acts ? &s->place.db : NULL,
                            .read_only = !acts};
 
     return db_new(s->loop, &o);
@@ -90,6 +92,7 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->name = xstrdup("");
     s->read_only = o->read_only;
     s->adapter = a;
+    place_gate_init(&s->place);
     s->watcher = connect_as(s, false);
     if (make_store(s, o, e))
         return s;
@@ -139,6 +142,7 @@ source_free(struct source *s)
     else
         store_free(s->store);
     adapter_free(s->adapter);
+    place_gate_done(&s->place);
     wipe_password(s);
     free(s->conninfo);
     free(s->dbname);
@@ -268,8 +272,10 @@ source_recorder(const struct source *s)
 static void
 ready_actor(struct source *s)
 {
+    const struct server_row *server = store_server(s->store);
     int moves = store_moves(s->store);
 
+    place_gate_expect(&s->place, server ? server->identity : "");
     if (!s->actor) {
         s->actor = connect_as(s, true);
         if (s->password)

@@ -159,19 +159,6 @@ leave_out(struct store *s, const struct db_reply *reply)
     return true;
 }
 
-/* A server without libxml can't report its identity. Then the other facts are asked without the
- * identity. */
-static bool
-without_identity(struct store *s, const struct db_reply *reply)
-{
-    if (reply->failed_at != reply->n - 1 || s->source.nameless ||
-        strcmp(reply->err.sqlstate, "0A000") != 0)
-        return false;
-    s->source.nameless = true;
-    ask_detects(s, false);
-    return true;
-}
-
 /* The address leads to another database now: a failover to a copy, a proxy that turned, a restore.
  * Counters, rows and actions under way belong to the old one. */
 static void
@@ -238,7 +225,7 @@ detected(void *ctx, struct db_reply *reply)
     int last = reply->n - 1;
 
     if (e.kind != ERR_NONE) {
-        if (!leave_out(s, reply) && !without_identity(s, reply))
+        if (!leave_out(s, reply))
             try_later(s, s->source.state, &e);
         return;
     }
@@ -261,11 +248,10 @@ detected(void *ctx, struct db_reply *reply)
 static void
 ask_detects(struct store *s, bool again)
 {
-    const struct db_param named = {.value = s->source.nameless ? "f" : "t"};
     struct db_stmt stmts[ADAPTERS_MAX + 1];
     int n = adapter_detects(s->adapter, again, stmts);
 
-    stmts[n++] = (struct db_stmt){.sql = console_sql("server"), .nparams = 1, .params = &named};
+    stmts[n++] = (struct db_stmt){.sql = console_sql("server")};
     db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, detected, s);
 }
 

@@ -107,7 +107,6 @@ struct source_facts {          /* store_open.c: which queue is there, at which s
     bool asking;        /* detection is under way */
     int64_t at_ms;      /* next try of the detection; 0 = not planned */
     bool turned;        /* the server has become a standby, or is none any more */
-    bool nameless;      /* the server can't say which one it is */
     int moves;          /* how often the server was another one after a break */
     int adapter_serial; /* adapter_serial() that the answers belong to; 0 = none yet */
     int64_t owners_ms;  /* when the owners were last checked in full */

@@ -1,8 +1,8 @@
 -- Facts about the server and this login, asked once a connection. now_ms is rounded up, so that everything that has
 -- happened is before it. read_only is the login's default; "begin read only" does not change it. identity: this cluster
 -- and this database, by whatever address they were reached; NULL for a login that may not call the function. The call
--- is in a text that is run only if the login may call it: a direct call would be refused even if it were not reached. A
--- server built without libxml can't run such a text ($1 = false then).
+-- is in a text that is run only if the login may call it: a direct call would be refused even if it were not reached.
+-- ts_stat is the one function of every server that runs a text (query_to_xml needs a server with libxml).
 select current_setting('server_version') as server_version,
        session_user::text as "user",
        current_database()::text as database,
@@ -11,7 +11,8 @@ select current_setting('server_version') as server_version,
        pg_is_in_recovery() as in_recovery,
        current_setting('default_transaction_read_only')::boolean as read_only,
        (select rolsuper from pg_roles where rolname = session_user) as is_superuser,
-       case when $1::boolean and has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid,
-                                                        'execute')
-            then query_to_xml('select system_identifier from pg_catalog.pg_control_system()', false, true, '')::text end
+       case when has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()')::oid, 'execute')
+            then (select word
+                    from ts_stat('select pg_catalog.array_to_tsvector(array[system_identifier::text]) '
+                                 'from pg_catalog.pg_control_system()')) end
            || '/' || (select oid from pg_database where datname = current_database()) as identity

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "tests/proc.h"
 
 static PGconn *standby;
 
@@ -196,19 +197,42 @@ serve(const char *path, const char *dbname)
     assert_int_equal(fclose(f), 0);
 }
 
+/* A console that finds the test's database by a service, so that the test can turn it to another
+ * database. The caller frees. */
+struct by_service {
+    char *path, *env, *old; /* the file of services, and its variable; the first database */
+};
+
+static struct by_service
+start_by_service(struct vt *vt)
+{
+    struct by_service s = {.path = xasprintf("%s/services", pg_host())};
+    const char *argv[] = {getenv("QUEUETOP"), "service=here", NULL};
+
+    s.env = xasprintf("PGSERVICEFILE=%s", s.path);
+    s.old = xstrdup(con_dsn());
+    serve(s.path, pg_value(con_db(), "select current_database()"));
+    vt_spawn(vt, 24, 80, argv, (const char *const[]){s.env, NULL});
+    return s;
+}
+
+static void
+end_by_service(struct by_service *s)
+{
+    free(s->path);
+    free(s->env);
+    free(s->old);
+}
+
 /* Only the watcher's connection breaks, and reconnects to another server. The actor's connection to
  * the old server is still open. */
 static void
 no_act_goes_to_the_old_database(void **state)
 {
-    char *path = xasprintf("%s/services", pg_host()), *env = xasprintf("PGSERVICEFILE=%s", path);
-    const char *argv[] = {getenv("QUEUETOP"), "service=here", NULL};
-    char *old = xstrdup(con_dsn());
     struct vt vt;
 
     con_ready("mail.send", 3);
-    serve(path, pg_value(con_db(), "select current_database()"));
-    vt_spawn(&vt, 24, 80, argv, (const char *const[]){env, NULL});
+    struct by_service here = start_by_service(&vt);
     vt_want(&vt, "ready 3 ");
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: mail.send");
@@ -217,8 +241,8 @@ no_act_goes_to_the_old_database(void **state)
     vt_keys(&vt, "esc esc");
     con_empty(state);
     con_ready("mail.send", 1);
-    serve(path, pg_value(con_db(), "select current_database()"));
-    PGconn *was = pg_connect(old);
+    serve(here.path, pg_value(con_db(), "select current_database()"));
+    PGconn *was = pg_connect(here.old);
     assert_int_equal(pg_int(was, "select count(*) from pg_stat_activity where application_name = "
                                  "'queuetop actor' and datname = current_database()"),
                      1);
@@ -239,8 +263,81 @@ no_act_goes_to_the_old_database(void **state)
                      0);
     con_quit(&vt);
     PQfinish(was);
-    free(old);
-    free(env);
+    end_by_service(&here);
+}
+
+/* The other way round: only the actor's connection breaks, in the middle of an act, and reconnects
+ * to another database that has the same queue. The watcher still sees the old one. */
+static void
+no_act_goes_to_a_database_not_seen(void **state)
+{
+    struct vt vt;
+
+    con_ready("mail.send", 3);
+    struct by_service here = start_by_service(&vt);
+    vt_want(&vt, "ready 3 ");
+    PGconn *lock = con_hold_queue("mail.send"), *was = pg_connect(here.old);
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail.send");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "F2 count again");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "waits for a lock");
+    con_empty(state);
+    con_ready("mail.send", 1);
+    serve(here.path, pg_value(con_db(), "select current_database()"));
+    pg_run(was, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+                "'queuetop actor'");
+    vt_want(&vt, "than before: look before you act");
+    pg_run(lock, "rollback");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "ready 3 ");
+    vt_keys(&vt, "p"); /* nor does the next act */
+    vt_want(&vt, "Pause queue: mail.send");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "than before");
+    vt_keys(&vt, "esc");
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);
+    assert_int_equal(
+        pg_int(con_db(), "select count(*) from queue_config where paused_at is not null"), 0);
+    assert_int_equal(pg_int(was, "select count(*) from queues.audit"), 0);
+    con_quit(&vt);
+    PQfinish(lock);
+    PQfinish(was);
+    end_by_service(&here);
+}
+
+/* A verb loses its connection while it waits for a lock. */
+static void
+no_verb_goes_to_another_database(void **state)
+{
+    char *path = xasprintf("%s/services", pg_host()), *err;
+    struct proc p;
+
+    con_ready("mail.send", 3);
+    PGconn *lock = con_hold_queue("mail.send"), *was = pg_connect(con_dsn());
+    serve(path, pg_value(con_db(), "select current_database()"));
+    assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
+    proc_queuetop(&p, NULL, "pause mail.send --yes -d service=here");
+    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+    pg_wait(was,
+            "select count(*) from pg_stat_activity where application_name = 'queuetop' and "
+            "datname = current_database() and wait_event_type = 'Lock'",
+            "1", 60000);
+    con_empty(state);
+    con_ready("mail.send", 1);
+    serve(path, pg_value(con_db(), "select current_database()"));
+    pg_run(was, "select pg_terminate_backend(pid) from pg_stat_activity where application_name = "
+                "'queuetop' and datname = current_database()");
+    assert_int_equal(proc_wait(&p), 3);
+    err = proc_errors(&p);
+    assert_non_null(strstr(err, "another server or database is at this address now than before"));
+    assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);
+    proc_done(&p);
+    PQfinish(lock);
+    PQfinish(was);
+    unlink(path);
+    free(err);
     free(path);
 }
 
@@ -280,6 +377,8 @@ main(void)
         cmocka_unit_test_setup(another_database_is_noticed, con_empty),
         cmocka_unit_test_setup(an_edited_payload_is_of_the_old_database, con_empty),
         cmocka_unit_test_setup(no_act_goes_to_the_old_database, con_empty),
+        cmocka_unit_test_setup(no_act_goes_to_a_database_not_seen, con_empty),
+        cmocka_unit_test_setup(no_verb_goes_to_another_database, con_empty),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -199,6 +199,17 @@ test_doubt(void **state)
     assert_int_equal(action_state(f->action), ACTION_DOUBTFUL);
     assert_non_null(strstr(action_summary(f->action), action_id(f->action)));
     assert_int_equal(action_exit_code(f->action), 6);
+    action_free(f->action);
+
+    /* the address leads to another database when the batch is asked again */
+    begin(f, &(struct intent){.act = ACT_REQUEUE, .ids = ids, .nids = 1, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|1|~", NULL));
+    action_start(f->action, false);
+    fake_fail(f->db, ERR_CONN, "", true);
+    wait_asked(f);
+    fake_fail(f->db, ERR_DENIED, "", false);
+    assert_int_equal(action_state(f->action), ACTION_DOUBTFUL);
+    assert_int_equal(action_exit_code(f->action), 6);
 }
 
 static void

@@ -255,19 +255,6 @@ test_many_queues(void **state)
     assert_true(heap() - before < (size_t)n * KEPT_BYTES + 9 * (1U << 20)); /* and 2001 histories */
 }
 
-/* A server without libxml can't report its identity. The store opens all the same. */
-static void
-test_nameless(void **state)
-{
-    struct fixture *f = *state;
-
-    assert_string_equal(asked(f)->param[1][0], "t");
-    fake_fail_at(f->db, 1, ERR_SQL, "0A000");
-    assert_string_equal(asked(f)->param[1][0], "f");
-    open_store(f);
-    assert_int_equal(store_moves(f->store), 0);
-}
-
 static void
 test_missing(void **state)
 {
@@ -971,7 +958,6 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_queues, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nameless, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_finals, set_up, tear_down),

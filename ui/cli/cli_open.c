@@ -17,13 +17,15 @@
 enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 8 };
 
 static struct db *
-connect_to(struct cli *c, bool acts)
+connect_to(struct cli_queue *q, bool acts)
 {
+    struct cli *c = q->cli;
     struct db_options o;
 
     cli_db_options(c, &o);
     o.schema = "pg_catalog"; /* adapters name their schema themselves */
-    o.gate = NULL;           /* and check its owner themselves */
+    place_gate_init(&q->place);
+    o.gate = &q->place.db; /* adapters check its owner themselves */
     o.once = true;
     o.read_only = !acts;
     o.statement_timeout_ms = LOOK_TIMEOUT_MS;
@@ -52,28 +54,6 @@ ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
     }
 }
 
-/* Identifies the database, to find earlier answers to the console's question of trust; a server
- * without libxml can't be identified. */
-static char *
-ask_server(struct cli_queue *q)
-{
-    char *server = NULL;
-
-    for (int named = 1; named >= 0 && !server; named--) {
-        const struct db_param param = {.value = named ? "t" : "f"};
-        struct db_stmt stmt = {.sql = console_sql("server"), .nparams = 1, .params = &param};
-        struct db_reply reply;
-        struct err e;
-        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e)) {
-            int col = result_col(reply.results[0], "identity");
-            server =
-                trust_server(result_text(reply.results[0], 0, col), db_host(q->db), db_name(q->db));
-        }
-        db_reply_done(&reply);
-    }
-    return server ? server : xstrdup("");
-}
-
 /* Reads the owners of the objects that were found. Nothing in a schema is used before its owner is
  * known. */
 static bool
@@ -82,7 +62,7 @@ choose(struct cli_queue *q, int n, struct err *e)
     struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
     struct db_stmt stmts[ADAPTERS_MAX];
     struct db_reply reply = {.n = 0};
-    char *server = n > 0 ? ask_server(q) : xstrdup("");
+    char *server = trust_server(q->place.identity, db_host(q->db), db_name(q->db));
     struct adapter_wish wish = {q->cli->wish, db_name(q->db), server, cli_trust(q->cli)};
 
     for (int i = 0; i < n; i++)
@@ -166,7 +146,7 @@ cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
         return false;
     if (c->trust_version)
         adapter_trust(q->adapter);
-    q->db = connect_to(c, acts);
+    q->db = connect_to(q, acts);
     bool foreign = false;
     bool ok = detect(q, e);
     if (ok) {
@@ -187,6 +167,7 @@ cli_close(struct cli_queue *q)
     rowset_free(&q->role);
     adapter_free(q->adapter);
     q->adapter = NULL;
+    place_gate_done(&q->place);
 }
 
 /* How to remove a setting, by its source. */

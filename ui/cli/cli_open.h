@@ -4,6 +4,7 @@
 #define UI_CLI_CLI_OPEN_H
 
 #include "model/adapter/adapter.h"
+#include "model/adapter/trust.h"
 #include "ui/cli/cli.h"
 
 struct cli_queue {
@@ -14,6 +15,7 @@ struct cli_queue {
     int64_t now_ms;   /* the server's clock at the last answer */
     int64_t spent_us; /* time that the server spent on all answers */
     struct rowset role;
+    struct place_gate place; /* the database that was opened: a later connection leads there, too */
 };
 
 /* Connects and finds the queue in --schema. acts: the connection is for changes. */
