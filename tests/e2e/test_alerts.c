@@ -73,6 +73,28 @@ tab_walks_the_panes(void **state)
     con_quit(&vt);
 }
 
+/* The cursor stays on its alert when a worse one comes above it. */
+static void
+the_cursor_keeps_its_alert(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 12, "no paper");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "12 failed");
+    vt_keys(&vt, "tab");
+    vt_want(&vt, "›▲ fax");
+    con_running("mail", 2, "gone");
+    con_node("gone", false);
+    vt_want_row(&vt, 0, "1 BAD 1 WARN");
+    vt_want(&vt, " × gone");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "2 of 2  fax: 12 failed");
+    vt_want_row(&vt, 1, "[3 Failed");
+    con_quit(&vt);
+}
+
 static void
 nothing_wrong_is_said(void **state)
 {
@@ -190,6 +212,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_key_walks_all_alerts, con_empty),
         cmocka_unit_test_setup(tab_walks_the_panes, con_empty),
+        cmocka_unit_test_setup(the_cursor_keeps_its_alert, con_empty),
         cmocka_unit_test_setup(nothing_wrong_is_said, con_empty),
         cmocka_unit_test_setup(trouble_is_counted_elsewhere, con_empty),
         cmocka_unit_test_setup(a_selected_row_keeps_its_colours, con_empty),

@@ -27,7 +27,7 @@ enum {
 };
 
 struct hook_alert {                 /* one alert; texts are owned, times are monotonic */
-    char *key;                      /* the identity of the alert: screen, row, where, act */
+    char *key;                      /* alert_key() */
     char *words;                    /* the end of its JSON object, from "source" on */
     enum verdict verdict, reported; /* reported: WELL = not yet */
     bool is_told;                   /* the running program has the alert */
@@ -132,7 +132,7 @@ is_away(const struct alert_hook *h, const struct hook_alert *k, int64_t now)
 static void
 note(struct alert_hook *h, const struct alert *alert, int64_t now)
 {
-    char *key = xasprintf("%d\n%s\n%s\n%s", alert->screen, alert->row, alert->where, alert->act);
+    char *key = alert_key(alert);
     struct hook_alert *k = find_known(h, key);
 
     if (k) {

@@ -368,3 +368,9 @@ attention(const struct store *s, const struct attention_of *of, struct arena *me
         out->alerts[out->n++] = later.alerts[i];
     workers_done(&l.workers);
 }
+
+char *
+alert_key(const struct alert *alert)
+{
+    return xasprintf("%d\n%s\n%s\n%s", alert->screen, alert->row, alert->where, alert->act);
+}

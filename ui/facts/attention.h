@@ -39,5 +39,7 @@ struct attention_of {
 };
 void attention(const struct store *s, const struct attention_of *of, struct arena *mem,
                struct attention *out);
+/* The same text for the same trouble in a later look: screen, row, where, act. The caller frees. */
+char *alert_key(const struct alert *alert);
 
 #endif

@@ -28,7 +28,8 @@ struct queues {
     const struct store *store;
     bool on_alerts; /* Tab has moved the focus to the alerts; */
     int alert;      /* the cursor is on this one of */
-    int alerts;     /* the alerts that were drawn */
+    int alerts;     /* the alerts that were drawn; */
+    char *key;      /* its alert_key(), because others come and go */
 };
 
 /* --- data ------------------------------------------------------------------------------------ */
@@ -57,6 +58,7 @@ queues_done(struct view *view)
 {
     struct queues *v = (struct queues *)view;
 
+    free(v->key);
     table_done(view);
     workers_done(&v->workers);
 }
@@ -133,6 +135,31 @@ queues_focus(struct view *view)
     return v->on_alerts ? NULL : v->table.list;
 }
 
+/* The cursor's alert among those of this moment; -1 = it is over. */
+static int
+find_alert(const struct queues *v)
+{
+    const struct attention *all = app_attention(v->table.view.app);
+
+    for (int i = 0; v->key && i < all->n; i++) {
+        char *key = alert_key(&all->alerts[i]);
+        bool is_it = !strcmp(key, v->key);
+        free(key);
+        if (is_it)
+            return i;
+    }
+    return -1;
+}
+
+static void
+note_alert(struct queues *v)
+{
+    const struct attention *all = app_attention(v->table.view.app);
+
+    free(v->key);
+    v->key = v->alert < all->n ? alert_key(&all->alerts[v->alert]) : NULL;
+}
+
 static void
 queues_pane(struct view *view, int step)
 {
@@ -144,6 +171,7 @@ queues_pane(struct view *view, int step)
                 app_attention(view->app)->n ? "only this table has room here"
                                             : "there is no alert to go to");
     v->on_alerts = !v->on_alerts && v->alerts > 0;
+    note_alert(v);
 }
 
 static void
@@ -169,6 +197,7 @@ queues_move(struct view *view, enum move m)
     v->alert += steps[m];
     v->alert = v->alert > last ? last : v->alert;
     v->alert = v->alert < 0 ? 0 : v->alert;
+    note_alert(v);
 }
 
 static bool
@@ -324,10 +353,12 @@ static void
 draw_alerts(struct queues *v, struct grid *g, struct rect r)
 {
     struct app *a = v->table.view.app;
-    int n = app_attention(a)->n;
+    int n = app_attention(a)->n, at = v->on_alerts ? find_alert(v) : -1;
 
     v->on_alerts = v->on_alerts && n > 0;
-    v->alert = v->alert < n ? v->alert : n > 0 ? n - 1 : 0;
+    v->alert = at >= 0 ? at : v->alert < n ? v->alert : n > 0 ? n - 1 : 0;
+    if (v->on_alerts && at < 0)
+        note_alert(v);
     v->alerts = alerts_draw(a, g, r, v->on_alerts ? v->alert : -1);
 }
 
@@ -435,8 +466,12 @@ queues_open(struct view *view)
 {
     struct queues *v = (struct queues *)view;
 
-    if (v->on_alerts)
-        alerts_open(view->app, v->alert);
+    int alert = find_alert(v);
+
+    if (v->on_alerts && alert < 0)
+        app_say(view->app, SAY_INFO, "this alert is over");
+    else if (v->on_alerts)
+        alerts_open(view->app, alert);
     else
         app_push(view->app, "queue", list_selected_id(table_list(view)));
 }
