@@ -252,21 +252,63 @@ torn_and_foreign(void **state)
     assert_int_equal(size_of(), 14);
 }
 
-/* A limit on file sizes simulates a full disk: the console continues. One refresh with many queues
- * fills the disk, because their names compress badly; so a busy machine does not matter. */
+/* A limit on file sizes simulates a full disk. */
 static void
-disk_full(void **state)
+record_on_little_room(struct vt *vt)
 {
     char line[600];
+
+    snprintf(line, sizeof line, "ulimit -f 32; exec '%s' --record '%s' '%s'", getenv("QUEUETOP"),
+             file, con_dsn());
+    vt_spawn(vt, 24, 80, (const char *const[]){"sh", "-c", line, NULL}, NULL);
+    vt_want(vt, "ready 5");
+}
+
+/* One refresh with many queues does it, because their names compress badly; so a busy machine does
+ * not matter. */
+static void
+fill_the_room(void)
+{
+    pg_run(con_db(), "select push(md5(i::text) || md5(i || 'b')) from generate_series(1, 1000) i");
+}
+
+/* The first source is recorded. The end of the recording is said while another one is shown, too.
+ */
+static void
+disk_full_elsewhere(void **state)
+{
     struct vt vt;
 
     (void)state;
     con_ready("mail.send", 5);
-    snprintf(line, sizeof line, "ulimit -f 32; exec '%s' --interval 100ms --record '%s' '%s'",
-             getenv("QUEUETOP"), file, con_dsn());
-    vt_spawn(&vt, 24, 80, (const char *const[]){"sh", "-c", line, NULL}, NULL);
-    vt_want(&vt, "ready 5");
-    pg_run(con_db(), "select push(md5(i::text) || md5(i || 'b')) from generate_series(1, 1000) i");
+    pg_run(con_db(), "create schema river; set search_path = river");
+    pg_file(con_db(), "tests/adapters/river.sql");
+    pg_run(con_db(), "set search_path = queues, public");
+    record_on_little_room(&vt);
+    vt_want(&vt, "is recorded");
+    vt_keys(&vt, ":");
+    vt_type(&vt, "source ");
+    vt_type(&vt, PQdb(con_db()));
+    vt_type(&vt, ":river");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, ":river 2/2");
+    vt_keys(&vt, "0"); /* the queues of all sources: each of them is asked */
+    vt_want_row(&vt, 0, "2 sources");
+    fill_the_room();
+    vt_want(&vt, "recording has ended");
+    con_quit(&vt);
+}
+
+/* The console continues on a full disk. */
+static void
+disk_full(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 5);
+    record_on_little_room(&vt);
+    fill_the_room();
     vt_want(&vt, "recording has ended");
     vt_keys(&vt, "j");
     vt_want(&vt, "REC ended");
@@ -345,6 +387,7 @@ main(void)
         cmocka_unit_test_setup_teardown(changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(torn_and_foreign, setup, teardown),
         cmocka_unit_test_setup_teardown(disk_full, setup, teardown),
+        cmocka_unit_test_setup_teardown(disk_full_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_screen, setup, teardown),
         cmocka_unit_test_setup_teardown(ended_before_the_first_snapshot, setup, teardown),
     };

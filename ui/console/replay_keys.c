@@ -56,7 +56,8 @@ replay_keys_begin(struct app *a)
 void
 replay_keys_watch(struct app *a)
 {
-    const struct recorder *r = source_recorder(a->source);
+    const struct source *first = sources_peek(a->sources, 0); /* the one that is recorded */
+    const struct recorder *r = first ? source_recorder(first) : NULL;
 
     if (app_replays(a))
         watch_tape(a);
