@@ -238,7 +238,8 @@ no_act_goes_to_the_old_database(void **state)
     vt_want(&vt, "Pause queue: mail.send");
     vt_keys(&vt, "enter");
     vt_want(&vt, "F2 count again");
-    vt_keys(&vt, "esc esc");
+    vt_keys(&vt, "esc esc *");
+    vt_want(&vt, "1 marked");
     con_empty(state);
     con_ready("mail.send", 1);
     serve(here.path, pg_value(con_db(), "select current_database()"));
@@ -250,6 +251,8 @@ no_act_goes_to_the_old_database(void **state)
                 "'queuetop'");
     vt_want(&vt, "another server or database is at this address now");
     vt_want(&vt, "ready 1 ");
+    vt_keys(&vt, "g"); /* the message goes */
+    vt_gone(&vt, "1 marked");
     vt_keys(&vt, "p");
     vt_want(&vt, "Pause queue: mail.send");
     vt_keys(&vt, "enter");

@@ -185,16 +185,25 @@ say_turn(struct app *a)
 }
 
 /* The address leads to another database now. Its names may be the same, but its jobs are others.
- * Open boxes are closed, so that the user does not answer an old question for the new database. */
+ * Open boxes are closed, so that the user does not answer an old question for the new database; the
+ * marks were meant for the old one, too. What the user was told and asked about the old one is said
+ * and asked anew. */
 static void
 say_move(struct app *a)
 {
-    int *seen = &a->watch.said[a->at].moves, moves = store_moves(a->store);
+    struct source_said *d = &a->watch.said[a->at];
+    int moves = store_moves(a->store);
 
-    if (*seen == moves)
+    if (d->moves == moves)
         return;
-    *seen = moves;
+    d->moves = moves;
+    d->warned = d->asked_trust = false;
     app_drop_boxes(a);
+    for (int i = 0; i < APP_SCREENS; i++) {
+        struct view *v = a->views.screens[a->at][i];
+        if (v && v->ops->unmark)
+            v->ops->unmark(v);
+    }
     app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
 }
 
