@@ -214,7 +214,22 @@ many(void **state)
     PQfinish(conn);
 }
 
-/* A file of the user's own, with ids that are words, and an act that the database refuses. */
+/* An act that takes longer than the console waits in silence for an answer. */
+static void
+a_slow_act_is_not_cancelled(void **state)
+{
+    PGconn *conn = begin("seed_teti");
+
+    (void)state;
+    pg_run(conn, "create function slow() returns trigger language plpgsql as "
+                 "$$ begin perform pg_sleep(4); return new; end $$;"
+                 "create trigger slow before update on tasks for each row execute function slow()");
+    says(0, "release --id 3 --yes", "1 job ready");
+    PQfinish(conn);
+}
+
+/* A file of the user's own, with ids that are words, a statement that takes longer than the console
+ * waits, and an act that the database refuses. */
 static void
 own_file(void **state)
 {
@@ -223,7 +238,7 @@ own_file(void **state)
         "-- id-type: text\n"
         "-- name: detect\nselect 'public' as schema where to_regclass('public.outbox') is not "
         "null\n"
-        "-- name: queues\nselect 'mail' as queue, null::boolean as paused\n"
+        "-- name: queues\nselect 'mail' as queue, null::boolean as paused from pg_sleep(4)\n"
         "-- name: counts\nselect 'other' as queue, 0::bigint as scheduled, 1::bigint as ready, "
         "0::bigint as retry, 0::bigint as running, 0::bigint as failed, null::bigint as oldest_ms\n"
         "-- name: jobs\n-- params: queue states ids limit cursor\n"
@@ -305,9 +320,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks),    cmocka_unit_test(requeues), cmocka_unit_test(changes),
-        cmocka_unit_test(releases), cmocka_unit_test(many),     cmocka_unit_test(own_file),
-        cmocka_unit_test(asks),
+        cmocka_unit_test(looks),   cmocka_unit_test(requeues),
+        cmocka_unit_test(changes), cmocka_unit_test(releases),
+        cmocka_unit_test(many),    cmocka_unit_test(own_file),
+        cmocka_unit_test(asks),    cmocka_unit_test(a_slow_act_is_not_cancelled),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

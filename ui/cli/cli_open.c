@@ -15,6 +15,9 @@
 #include "ui/cli/cli_trust.h"
 
 enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 8 };
+/* Nobody looks at a screen that stands still, so a slow statement gets more time than the console
+ * gives it. What changes something gets all the time that the server allows. */
+enum { STALL_MS = 10000, DROP_MS = 5000 };
 
 static struct db *
 connect_to(struct cli_queue *q, bool acts)
@@ -30,6 +33,8 @@ connect_to(struct cli_queue *q, bool acts)
     o.read_only = !acts;
     o.statement_timeout_ms = LOOK_TIMEOUT_MS;
     o.lock_timeout_ms = LOCK_TIMEOUT_MS;
+    o.stall_warn_ms = acts ? LOOK_TIMEOUT_MS : STALL_MS;
+    o.stall_drop_ms = o.stall_warn_ms + DROP_MS;
     c->db = db_new(c->loop, &o);
     return c->db;
 }
