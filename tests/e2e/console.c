@@ -149,8 +149,11 @@ con_node(const char *node, bool alive)
 {
     pg_run(con.conn,
            "select node_start('%s', gen_random_uuid(), 'host1', 4711, '1.0', 1, null, 16)", node);
-    if (alive)
+    if (alive) { /* it stays alive, however long the test takes */
+        pg_run(con.conn, "update setting set value = '30 min' where name in ('node_late', "
+                         "'node_dead')");
         return;
+    }
     pg_run(con.conn,
            "update node set heartbeat = now() - interval '1 hour', backend_pid = null "
            "where lock_key = '%s'",

@@ -11,8 +11,8 @@ static void
 trouble(void)
 {
     con_running("mail", 2, "gone");
-    con_node("gone", false);
     con_failed("fax", 12, "no paper");
+    con_node("gone", false); /* last: a claim might take its leases back */
 }
 
 static void
@@ -101,7 +101,7 @@ nothing_wrong_is_said(void **state)
     struct vt vt;
 
     (void)state;
-    con_ready("mail", 1);
+    con_failed("mail", 1, "no reply"); /* a job that waits would miss its worker soon */
     con_start(&vt, 24, 80, NULL);
     vt_want(&vt, "all is well");
     vt_keys(&vt, "!");

@@ -247,6 +247,7 @@ a_wide_screen_says_more(void **state)
     vt_want(&vt, "1/5");
     vt_keys(&vt, "enter");
     vt_want(&vt, "ATTEMPTS");
+    vt_settle(&vt, 100); /* the whole frame is there */
     for (row = 0; row < vt.rows && !strstr(vt_row(&vt, row), " LAST ERROR"); row++)
         ;
     vt_want_row(&vt, row, " ATTEMPTS");

@@ -195,8 +195,9 @@ static const struct {
      "select push('p' || n, '1'), pause(gen_random_uuid(), 'p' || n) from generate_series(1, 7) n;"
      "update queue_config set paused_at = now() - interval '2 days' where queue like 'p_'",                                                                                                                  ", and 4 more\n"                                                                                   },
     {"WARN     never",                                                                   WARN,
-     "select schedule_set(gen_random_uuid(), 'n', '{\"cron\": \"@hourly\", \"queue\": \"q\"}');"
-     "update schedule set created = now() - interval '1 day', changed = now() - interval '1 day' "
+     "select schedule_set(gen_random_uuid(), 'n', '{\"cron\": \"@yearly\", \"queue\": \"q\"}');"
+     "update schedule set created = now() - interval '2 years', changed = now() - interval '2 "
+     "years' "
      "where name = 'n'",                                                                                                                                                                                     "schedule n never ran, and was due at"                                                             },
     {"WARN     dead",                                                                    WARN,
      "select push('d', '1');" CUT "select count(*) from claim('lost', 1, '2 h'); insert into node "

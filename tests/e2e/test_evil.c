@@ -113,6 +113,10 @@ evil_box(struct vt *vt, const char *key, const char *place, const char *tab)
         fail_msg("a sequence of the data came through at %s: %s", key, vt->unknown_text);
     vt_keys(vt, "esc esc esc");
     vt_keys(vt, place);
+    for (int i = 0; i < 60 && !vt_came(vt, "help", 1000); i++) { /* an editor has read them */
+        vt_keys(vt, "esc esc esc");
+        vt_keys(vt, place);
+    }
     vt_settle(vt, 50);
     frame_stands(vt, tab);
 }

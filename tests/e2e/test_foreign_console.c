@@ -106,6 +106,7 @@ of_estimates(const char *file)
     vt_want(&vt, "ready ~1,255  running ~7  failed ~8"); /* a sum with an estimate in it is one */
     vt_want(&vt, "completed ~9,040");
     vt_want(&vt, "~1,234");
+    vt_settle(&vt, 100); /* the whole frame is there */
     assert_non_null(strstr(line_with(&vt, " exact "), " 21 "));
     assert_null(strstr(line_with(&vt, " exact "), "~"));
     assert_non_null(strstr(line_with(&vt, " about "), "~5"));
@@ -115,6 +116,7 @@ of_estimates(const char *file)
     vt_want(&vt, "~1,234");
     vt_keys(&vt, "S");
     vt_want(&vt, "● open");
+    vt_settle(&vt, 100);
     assert_non_null(strstr(line_with(&vt, "● open"), " ~1,255"));
     assert_non_null(strstr(line_with(&vt, "● open"), " ~8"));
     vt_keys(&vt, "esc 3");

@@ -58,6 +58,7 @@ of_a_queue(void **state)
     vt_want(&vt, "\"month close\"");
     vt_want(&vt, "max_running 7");
     vt_want(&vt, "× ");
+    vt_settle(&vt, 100); /* the whole frame is there */
     assert_false(vt_find(&vt, "no paper", NULL, NULL));
     assert_false(vt_find(&vt, "toner", NULL, NULL));
     assert_false(vt_find(&vt, "new disk", NULL, NULL));

@@ -38,7 +38,7 @@ static void
 start_later(struct vt *vt, int rows, int cols, const char *option, int minutes)
 {
     char now[60];
-    time_t then = time(NULL) + minutes * 60 + 20;
+    time_t then = time(NULL) + minutes * 60 + 5;
     struct tm tm;
 
     gmtime_r(&then, &tm);
@@ -450,7 +450,7 @@ a_vacuum_is_no_holder(void **state)
     PGconn *v = pg_connect(con_dsn()), *pin = pg_connect(con_dsn());
 
     (void)state;
-    con_ready("mail.send", 3000);
+    con_ready("mail.send", 20000);
     pg_run(con_db(), "delete from queue");
     pg_run(v, "set vacuum_cost_delay = 100; set vacuum_cost_limit = 1");
     pg_send(v, "vacuum queues.queue");

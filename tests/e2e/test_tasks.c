@@ -29,8 +29,8 @@ static void
 trouble(void)
 {
     con_running("mail", 2, "gone");
-    con_node("gone", false);
     con_failed("fax", 12, "no paper");
+    con_node("gone", false); /* last: a claim might take its leases back */
 }
 
 /* All of its limit of two is in use. */
