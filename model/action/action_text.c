@@ -315,6 +315,13 @@ add_summary(struct buf *b, const struct action *a)
         }
         break;
     case ACTION_DOUBTFUL:
+        if (a->error.kind == ERR_DENIED) { /* of another place than the batch was sent to first */
+            buf_printf(b,
+                       "%s; before that the answer of batch %d was lost: whether it was done, tell "
+                       "the rows and the audit of the old place (action %s)",
+                       a->error.text, a->batch, a->id);
+            break;
+        }
         if (!a->audited) {
             buf_str(b, "the connection was lost before the last answer: look at the rows to see "
                        "whether the last batch was done");

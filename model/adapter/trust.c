@@ -377,6 +377,7 @@ is_same_place(void *ctx, struct result *r, struct err *e)
     const char *is = result_text(r, 0, result_col(r, "identity"));
 
     bool same = !g->identity || !*g->identity || !*is || !strcmp(g->identity, is);
+    g->has_refused = !same;
     if (!same)
         fail(e, ERR_DENIED,
              "another server or database is at this address now than before: look before you act");

@@ -109,7 +109,8 @@ void guard_make(struct trust_guard *g, const char *schema, const struct touched 
  * is required. */
 struct place_gate {
     struct db_gate db;
-    char *identity; /* NULL = that of the next connection; "" = any */
+    char *identity;   /* NULL = that of the next connection; "" = any */
+    bool has_refused; /* the last connection */
 };
 void place_gate_init(struct place_gate *g);
 void place_gate_expect(struct place_gate *g, const char *identity);

@@ -52,6 +52,13 @@ is_connected(const struct db *db)
     return db->state == DB_READY || db->state == DB_BUSY;
 }
 
+/* Connected, and past the gate: a call that waits is the next one to be sent. */
+static bool
+is_open(const struct db *db)
+{
+    return is_connected(db) && (!db->gate || db->is_past_gate);
+}
+
 void
 db_set_state(struct db *db, enum db_state state)
 {
@@ -95,7 +102,7 @@ on_wait_timer(void *ctx)
 
     db_enter(db);
     db->wait_timer = 0;
-    if (!is_connected(db)) {
+    if (!is_open(db)) {
         struct err why = waiting_error(db);
         calls_init(&due);
         calls_expire(&db->queue, &due, clock_ms());
@@ -114,7 +121,7 @@ arm_wait_timer(struct db *db)
 
     loop_cancel(db->loop, db->wait_timer);
     db->wait_timer = 0;
-    if (is_connected(db))
+    if (is_open(db))
         return;
     for (const struct call *c = db->queue.first; c; c = c->next)
         if (c->give_up_ms >= 0 && c->give_up_ms < at)
@@ -313,7 +320,7 @@ is_final(const struct db *db)
 
 /* Sets the state after a failure. `all` receives the calls that the failure answers. */
 static void
-after_failure(struct db *db, bool was_connected, struct calls *all)
+after_failure(struct db *db, bool was_open, struct calls *all)
 {
     db->tries++;
     if (is_final(db))
@@ -323,7 +330,7 @@ after_failure(struct db *db, bool was_connected, struct calls *all)
         db_set_state(db, DB_OFF);
         return;
     }
-    if (was_connected)
+    if (was_open)
         restart_waiting(db);
     db->next_try_ms = clock_ms() + backoff_ms(db);
     db_set_timer(db, db->next_try_ms);
@@ -334,7 +341,7 @@ void
 db_broken(struct db *db, const struct err *why)
 {
     struct call *flying = db->flight.call;
-    bool was_connected = is_connected(db);
+    bool was_open = is_open(db);
     struct calls all;
 
     calls_init(&all);
@@ -347,7 +354,7 @@ db_broken(struct db *db, const struct err *why)
     }
     log_line(LOG_INFO, "connection: %s", why->text);
     close_connection(db);
-    after_failure(db, was_connected, &all);
+    after_failure(db, was_open, &all);
     if (flying)
         call_answer(flying);
     calls_answer(&all, why);

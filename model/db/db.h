@@ -144,8 +144,8 @@ bool db_needs_password(const struct db *db);
 void db_password(struct db *db, const char *password);
 
 /* Queues a call, and connects if needed. The reply never comes before this returns. A call that
- * waits for a connection is answered with ERR_CONN after wait_ms (0 = at once if the connection is
- * down, -1 = waits for ever). */
+ * waits for a connection, or for the gate, is answered with ERR_CONN after wait_ms (0 = at once if
+ * the connection is down, -1 = waits for ever). */
 void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn *fn, void *ctx);
 /* Takes result i out of a reply: the caller owns it (result_free). */
 struct result *db_take(struct db_reply *reply, int i);

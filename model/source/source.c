@@ -50,6 +50,19 @@ connect_as(struct source *s, bool acts)
     return db_new(s->loop, &o);
 }
 
+/* The actor was led to another database than the watcher shows: the watcher looks where its address
+ * leads now, too. */
+static void
+actor_changed(void *ctx)
+{
+    struct source *s = ctx;
+
+    if (!s->place.has_refused)
+        return;
+    s->place.has_refused = false;
+    db_move(s->watcher, "another server or database is at this address now");
+}
+
 static const char *
 name_source(void *ctx)
 {
@@ -278,6 +291,7 @@ ready_actor(struct source *s)
     place_gate_expect(&s->place, server ? server->identity : "");
     if (!s->actor) {
         s->actor = connect_as(s, true);
+        db_on_state(s->actor, actor_changed, s);
         if (s->password)
             db_password(s->actor, s->password);
     } else if (s->moves != moves) {

@@ -2,7 +2,7 @@
 -- happened is before it. read_only is the login's default; "begin read only" does not change it. identity: this cluster
 -- and this database, by whatever address they were reached; NULL for a login that may not call the function. The call
 -- is in a text that is run only if the login may call it: a direct call would be refused even if it were not reached.
--- ts_stat is the one function of every server that runs a text (query_to_xml needs a server with libxml).
+-- ts_stat runs a text on every server (query_to_xml needs one with libxml).
 select current_setting('server_version') as server_version,
        session_user::text as "user",
        current_database()::text as database,

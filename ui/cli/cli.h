@@ -94,6 +94,7 @@ struct cli {
     struct trust **trusts;        /* of cli_sources; freed after run */
     int ntrusts;
     struct schema_gate *gate; /* of cli_db_options */
+    const char *place;        /* the identity that cli_open must find again; NULL = any */
     const char *log_file;     /* --log, already open */
     bool read_only;           /* --read-only */
     const struct cli_verb *verb;

@@ -71,6 +71,8 @@ read_job(struct edit *ed, int *code)
     }
     rowset_free(&rows);
     params_done(&p);
+    if (q.place.identity) /* the edited text goes back to this database only */
+        ed->cli->place = arena_printf(ed->cli->mem, "%s", q.place.identity);
     cli_close(&q);
     return ok;
 }

@@ -28,12 +28,14 @@ connect_to(struct cli_queue *q, bool acts)
     cli_db_options(c, &o);
     o.schema = "pg_catalog"; /* adapters name their schema themselves */
     place_gate_init(&q->place);
+    if (c->place)
+        place_gate_expect(&q->place, c->place);
     o.gate = &q->place.db; /* adapters check its owner themselves */
     o.once = true;
     o.read_only = !acts;
     o.statement_timeout_ms = LOOK_TIMEOUT_MS;
     o.lock_timeout_ms = LOCK_TIMEOUT_MS;
-    o.stall_warn_ms = acts ? LOOK_TIMEOUT_MS : STALL_MS;
+    o.stall_warn_ms = acts ? LOOK_TIMEOUT_MS + 2000 : STALL_MS; /* the server's limit comes first */
     o.stall_drop_ms = o.stall_warn_ms + DROP_MS;
     c->db = db_new(c->loop, &o);
     return c->db;
