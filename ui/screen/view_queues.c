@@ -135,20 +135,32 @@ queues_focus(struct view *view)
     return v->on_alerts ? NULL : v->table.list;
 }
 
-/* The cursor's alert among those of this moment; -1 = it is over. */
+/* The first alert whose key begins with these n bytes of the cursor's; -1 = none. */
 static int
-find_alert(const struct queues *v)
+alert_like(const struct queues *v, size_t n)
 {
     const struct attention *all = app_attention(v->table.view.app);
 
-    for (int i = 0; v->key && i < all->n; i++) {
+    for (int i = 0; i < all->n; i++) {
         char *key = alert_key(&all->alerts[i]);
-        bool is_it = !strcmp(key, v->key);
+        bool is_it = !strncmp(key, v->key, n);
         free(key);
         if (is_it)
             return i;
     }
     return -1;
+}
+
+/* The cursor's alert among those of this moment; -1 = it is over. If it has become another one of
+ * the same row (a late node that is dead now), that one. */
+static int
+find_alert(const struct queues *v)
+{
+    int at = v->key ? alert_like(v, strlen(v->key) + 1) : -1;
+
+    if (v->key && at < 0)
+        at = alert_like(v, (size_t)(strrchr(v->key, '\n') + 1 - v->key));
+    return at;
 }
 
 static void
