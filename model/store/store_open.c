@@ -160,7 +160,8 @@ leave_out(struct store *s, const struct db_reply *reply)
 }
 
 /* The address leads to another database now: a failover to a copy, a proxy that turned, a restore.
- * Counters, rows and actions under way belong to the old one. */
+ * Counters, rows and actions under way belong to the old one: nothing of it is shown, and nothing
+ * can be done, until the new one is open. */
 static void
 note_move(struct store *s, const struct server_row *is)
 {
@@ -169,6 +170,8 @@ note_move(struct store *s, const struct server_row *is)
     if (was && *was->identity && *is->identity && strcmp(was->identity, is->identity) != 0) {
         adapter_moved(s->adapter);
         s->source.moves++;
+        s->source.state = STORE_CONNECTING;
+        store_feed_reset(s);
     }
 }
 

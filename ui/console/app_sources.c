@@ -184,6 +184,13 @@ say_turn(struct app *a)
     *was = is ? is : *was;
 }
 
+static void
+unmark(struct view *v)
+{
+    if (v && v->ops->unmark)
+        v->ops->unmark(v);
+}
+
 /* The address leads to another database now. Its names may be the same, but its jobs are others.
  * Open boxes are closed, so that the user does not answer an old question for the new database; the
  * marks were meant for the old one, too. What the user was told and asked about the old one is said
@@ -199,11 +206,10 @@ say_move(struct app *a)
     d->moves = moves;
     d->warned = d->asked_trust = false;
     app_drop_boxes(a);
-    for (int i = 0; i < APP_SCREENS; i++) {
-        struct view *v = a->views.screens[a->at][i];
-        if (v && v->ops->unmark)
-            v->ops->unmark(v);
-    }
+    for (int i = 0; i < APP_SCREENS; i++)
+        unmark(a->views.screens[a->at][i]);
+    for (int i = 0; i < a->views.depth; i++)
+        unmark(a->views.stack[i]);
     app_say(a, SAY_BAD, "another server or database is at this address now: look before you act");
 }
 
