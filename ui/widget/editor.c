@@ -132,11 +132,28 @@ end_keeper(struct editor *ed)
     ed->from = ed->to = -1;
 }
 
+/* Waits for the keeper's first report. Without it nobody could end the editor, and we would wait
+ * for its end. */
+static void
+wait_for_pid(struct editor *ed)
+{
+    ssize_t n;
+    int word;
+
+    fcntl(ed->from, F_SETFL, 0); /* the keeper has nothing to wait for before it reports */
+    while ((n = read(ed->from, &word, sizeof word)) < 0 && errno == EINTR)
+        ;
+    if (n == (ssize_t)sizeof word)
+        ed->pid = word;
+}
+
 void
 editor_free(struct editor *ed)
 {
     if (!ed)
         return;
+    if (ed->keeper > 0 && ed->pid == 0)
+        wait_for_pid(ed);
     if (ed->pid > 0) { /* the keeper will remove ed->dir */
         kill(ed->pid, SIGTERM);
         ed->keeper = 0;
