@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { PROC_WAIT_MS = 90000 };
+enum { PROC_WAIT_MS = 300000 };
 
 struct proc {
     pid_t pid;    /* 0 = not running */

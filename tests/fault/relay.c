@@ -259,8 +259,8 @@ tell_connections(const struct relay *r, int signo)
     if (!fgets(pids, sizeof pids, f))
         *pids = 0;
     fclose(f);
-    for (long pid; (pid = strtol(end, &end, 10)) > 0; n++)
-        assert_int_equal(kill((pid_t)pid, signo), 0);
+    for (long pid; (pid = strtol(end, &end, 10)) > 0;)
+        n += kill((pid_t)pid, signo) == 0; /* one may have ended meanwhile */
     assert_true(n > 0);
 }
 

@@ -20,7 +20,7 @@
 #include "tests/server.h"
 
 enum kind { SCHEDULER, WORKER, CLAIMER, PUSHER, SAMPLER };
-enum { ACTORS = 10, RESTART_MS = 3000, CALM_MS = 60000, END_MS = 15000 };
+enum { ACTORS = 10, RESTART_MS = 3000, CALM_MS = 300000, END_MS = 60000 };
 
 struct actor {
     enum kind kind;

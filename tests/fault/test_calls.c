@@ -30,6 +30,13 @@ enter(const char *name)
     conn = queue_in_newdb(dsn, name);
 }
 
+/* A job that failed is not tried again within the test. */
+static void
+set_backoff(void)
+{
+    pg_run(conn, "select queues.set_queue(gen_random_uuid(), 'q', '{\"backoff_base\": \"1h\"}')");
+}
+
 static void
 check(const char *sql, const char *expected)
 {
@@ -103,6 +110,7 @@ what_a_function_says_is_kept(void **state)
 {
     (void)state;
     enter("says");
+    set_backoff();
     ends(0);
     ends(3);
     PQfinish(conn);
@@ -279,6 +287,7 @@ a_function_is_told_that_its_time_is_over(void **state)
 {
     (void)state;
     enter("over");
+    set_backoff();
     pg_run(conn, "insert into queues.queue (queue, run_timeout) values ('q', '300 ms')");
     run(worker((struct queuetop_options){.fn = until_unwanted, .threads = 1, .drain = true}));
     check("select string_agg(outcome || ' ' || error, ',') from queues.attempt", "timeout gave up");

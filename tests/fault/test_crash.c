@@ -78,8 +78,8 @@ start_all(struct proc *workers, const char *dsn)
 {
     for (int i = 0; i < WORKERS; i++)
         proc_queuetop(&workers[i], NULL,
-                      "-d \"%s\" work --jobs %d --timeout 4s --node %s -- sh ./command", dsn, SLOTS,
-                      names[i]);
+                      "-d \"%s\" work --jobs %d --timeout 15s --node %s -- sh ./command", dsn,
+                      SLOTS, names[i]);
 }
 
 /* All slots of both are full of commands that wait, and both hold leases for these commands. */

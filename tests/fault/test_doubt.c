@@ -119,6 +119,7 @@ a_failure_whose_answer_was_lost_is_one_failure(void **state)
 
     (void)state;
     enter(&p, "fail", ".fail(");
+    pg_run(p.conn, "select queues.set_queue(gen_random_uuid(), 'q', '{\"backoff_base\": \"1h\"}')");
     pg_run(p.conn, "select queues.push('q')");
     proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo no >&2; exit 1'", p.dsn);
     proc_want(&w, "perhaps it was done");

@@ -27,6 +27,10 @@ a_worker_beside_it_costs_little(void **state)
     proc_want(&p, "is up");
     pg_wait(conn, "select max(started) < now() - interval '2500 ms' from queues.node", "t",
             WAIT_MS);
+    pg_wait(conn, /* the server counts what a session reports: once a second */
+            "select coalesce(max(calls), 0) >= 5 from pg_stat_user_functions where funcname = "
+            "'claim_or_wait'",
+            "t", WAIT_MS);
     int64_t calls = pg_int(conn, "select calls from pg_stat_user_functions where funcname ="
                                  " 'claim_or_wait'");
     assert_in_range(calls, 5, MOST_CALLS);

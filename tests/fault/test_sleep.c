@@ -70,28 +70,36 @@ enum { PERIOD_S = 6 }; /* six looks of a worker, and one beat at least */
 /* The last statement of each session of this database; asked from another one. */
 static const char statements[] =
     "select string_agg(pid || ' ' || query_start, ',' order by pid) from pg_stat_activity where "
-    "datname = '%s' and backend_type = 'client backend'";
+    "datname = '%s' and backend_type = 'client backend' and pid <> %d";
 
 /* For a whole period no session of the database sends a statement. There are at least `sessions`
- * sessions. */
+ * sessions. One that asked for a sleep and was refused sends some more: then the next period
+ * counts. */
 static void
 nothing_is_sent(const char *database, int sessions)
 {
     PGconn *admin = pg_connect(pg_dsn("postgres"));
-    char before[900], sql[200];
+    char before[900], after[900] = "", sql[300];
+    int own = PQbackendPID(conn); /* its session may outlive the call that ends it */
 
     PQfinish(conn);
     snprintf(sql, sizeof sql,
              "select count(*) >= %d from pg_stat_activity where datname = '%s' and backend_type = "
-             "'client backend'",
-             sessions, database);
+             "'client backend' and pid <> %d",
+             sessions, database, own);
     pg_wait(admin, sql, "t", WAIT_MS);
-    snprintf(before, sizeof before, "%s", pg_value(admin, statements, database));
-    pg_run(admin, "create temp table since as select clock_timestamp() as at");
-    snprintf(sql, sizeof sql, "select clock_timestamp() > at + interval '%d s' from since",
+    pg_run(admin, "create temp table since (at timestamptz)");
+    snprintf(sql, sizeof sql, "select clock_timestamp() > max(at) + interval '%d s' from since",
              PERIOD_S);
-    pg_wait(admin, sql, "t", WAIT_MS);
-    assert_string_equal(pg_value(admin, statements, database), before);
+    snprintf(before, sizeof before, "%s", pg_value(admin, statements, database, own));
+    for (int left = 3; left > 0 && strcmp(before, after) != 0; left--) {
+        if (*after)
+            memcpy(before, after, sizeof before);
+        pg_run(admin, "insert into since values (clock_timestamp())");
+        pg_wait(admin, sql, "t", WAIT_MS);
+        snprintf(after, sizeof after, "%s", pg_value(admin, statements, database, own));
+    }
+    assert_string_equal(after, before);
     PQfinish(admin);
     conn = pg_connect(dsn);
     pg_run(conn, "set search_path = queues");
@@ -189,7 +197,7 @@ schedulers_sleep_too(void **state)
     enter("schedulers");
     for (int i = 0; i < 2; i++) {
         proc_queuetop(&s[i], NULL, "-d \"%s\" schedule --sleep 1h --name s%d", dsn, i);
-        proc_want(&s[i], i == 0 ? "is active" : "stands by");
+        proc_want(&s[i], "is active"); /* or: "stands by: another is active" */
     }
     work(&a, "a", "true");
     pg_run(conn, "select push('q')");

@@ -113,6 +113,7 @@ what_a_command_does_is_in_the_books(void **state)
 
     (void)state;
     enter(&p, "books");
+    pg_run(p.conn, "select queues.set_queue(gen_random_uuid(), 'q', '{\"backoff_base\": \"1h\"}')");
     push(&p, "q --kind good --payload '{\"re\": \"\\\\d+\"}'");
     push(&p, "q --kind bad --max-tries 2");
     push(&p, "q --kind segv --max-tries 1");
@@ -206,8 +207,10 @@ the_first_signal_finishes_what_runs(void **state)
     (void)state;
     enter(&p, "drain");
     push(&p, "q");
-    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'read line <gate; echo $line'", p.dsn);
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo >>started; read line <gate; echo $line'",
+                  p.dsn);
     wait_running(&p, "1");
+    wait_started(1); /* a command that has not been started would not be finished */
     push(&p, "q");
     kill(w.pid, SIGTERM);
     proc_want(&w, "finishing 1");
@@ -283,8 +286,19 @@ a_step_that_fails_fails_no_job(void **state)
 
 /* The command hangs where it runs for the first time. */
 #define HANGS_ONCE                                                                         \
-    "-d \"%s\" work --timeout 1s -- sh -c 'test -e once && exit 0; : >once; exec tail -f " \
+    "-d \"%s\" work --timeout 3s -- sh -c 'test -e once && exit 0; : >once; exec tail -f " \
     "/dev/null'"
+
+/* Waits until the command hangs: one that has not been started can't be killed. */
+static void
+wait_hanging(const struct place *p)
+{
+    wait_running(p, "1");
+    for (int left_ms = WAIT_MS; access("once", F_OK) != 0; left_ms -= 10) {
+        assert_true(left_ms > 0);
+        poll(NULL, 0, 10);
+    }
+}
 
 static void
 a_lease_lasts_as_long_as_the_command(void **state)
@@ -295,10 +309,10 @@ a_lease_lasts_as_long_as_the_command(void **state)
     (void)state;
     enter(&p, "extend");
     push(&p, "q");
-    proc_queuetop(&w, NULL, "-d \"%s\" work --timeout 500ms -- sh -c 'read line <gate'", p.dsn);
+    proc_queuetop(&w, NULL, "-d \"%s\" work --timeout 5s -- sh -c 'read line <gate'", p.dsn);
     wait_running(&p, "1");
     pg_wait(p.conn,
-            "select lock_timeout > started + interval '2 s' from queues.work_queue "
+            "select lock_timeout > started + interval '7 s' from queues.work_queue "
             "where lock_key is not null",
             "t", WAIT_MS);
     open_gate();
@@ -318,7 +332,7 @@ a_lost_lease_kills_the_command(void **state)
     enter(&p, "lost");
     push(&p, "q");
     proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
-    wait_running(&p, "1");
+    wait_hanging(&p);
     pg_run(p.conn, "update queues.work_queue set lock_timeout = now() - interval '1 s', version = "
                    "version + 1 where lock_key is not null");
     proc_want(&w, "the lease is lost, killing the command");
@@ -339,7 +353,7 @@ a_worker_that_slept_kills_its_commands(void **state)
     enter(&p, "slept");
     push(&p, "q");
     proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
-    wait_running(&p, "1");
+    wait_hanging(&p);
     kill(w.pid, SIGSTOP);
     pg_wait(p.conn,
             "select lock_timeout < clock_timestamp() from queues.work_queue "
@@ -395,8 +409,10 @@ an_answer_survives_a_restart_of_the_server(void **state)
     (void)state;
     enter(&p, "restart");
     push(&p, "q");
-    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'read line <gate; echo $line'", p.dsn);
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo >>started; read line <gate; echo $line'",
+                  p.dsn);
     wait_running(&p, "1");
+    wait_started(1);
     pg_down("immediate");
     open_gate();
     pg_up();
@@ -421,7 +437,7 @@ a_server_that_stays_away_ends_the_lease(void **state)
     enter(&p, "away");
     push(&p, "q");
     proc_queuetop(&w, NULL, HANGS_ONCE, p.dsn);
-    wait_running(&p, "1");
+    wait_hanging(&p);
     pg_down("fast");
     proc_want(&w, "the lease is lost, killing the command");
     pg_up();
@@ -606,8 +622,7 @@ the_end_can_be_asked_for(void **state)
     assert_int_equal(
         proc_run(NULL, NULL, NULL, "-d \"%s\" work --queues a,z --drain -- true", p.dsn), 0);
     check(&p, "select string_agg(queue, ' ') from queues.history", "a");
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" work --max-idle 300ms -- true", p.dsn),
-                     0);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" work --max-idle 10s -- true", p.dsn), 0);
     check(&p, "select string_agg(queue, ' ' order by queue) from queues.history", "a b");
     check(&p, "select queue || state from queues.queue", "cscheduled");
     leave(&p);

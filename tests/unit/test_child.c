@@ -195,7 +195,7 @@ who_ignores_the_first_signal_gets_the_second(void **state)
 
     (void)state;
     begin(&run, "trap '' TERM; tail -f /dev/null & wait; wait; tail -f /dev/null",
-          (struct child_start){.run_timeout_ms = 100, .grace_ms = 100});
+          (struct child_start){.run_timeout_ms = 2000, .grace_ms = 100});
     finish(&run);
     assert_true(run.r.timed_out);
     assert_int_equal(run.r.code, SIGKILL);

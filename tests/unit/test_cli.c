@@ -348,8 +348,10 @@ ids_are_version_7(void **state)
     char a[QUEUE_ID_LEN + 1], b[QUEUE_ID_LEN + 1];
 
     (void)state;
-    queue_make_id(a);
-    queue_make_id(b);
+    for (int i = 0; i < 2 && (i == 0 || memcmp(a, b, 8) != 0); i++) {
+        queue_make_id(a); /* again where they fell into two parts of the time, 65.5 s each */
+        queue_make_id(b);
+    }
     assert_int_equal(strlen(a), QUEUE_ID_LEN);
     assert_int_equal(a[14], '7');
     assert_non_null(strchr("89ab", a[19]));

@@ -397,6 +397,7 @@ refusals(void **state)
         fake_error(&f->fake->greeting.bytes, "FATAL", cases[i].sqlstate, "go away");
         f->fake->greeting.hangs_up = true;
         open_db(f, (struct db_options){0});
+        int64_t before = clock_ms();
         ask(f, &h);
         while (db_tries(f->db) < 1)
             assert_true(loop_turn(f->loop, 100, &e));
@@ -406,7 +407,7 @@ refusals(void **state)
         assert_non_null(strstr(last->text, "FATAL: go away"));
         assert_int_equal(db_state(f->db), cases[i].state);
         if (cases[i].state == DB_BACKOFF)
-            assert_true(db_next_try_ms(f->db) - clock_ms() > cases[i].wait_ms);
+            assert_true(db_next_try_ms(f->db) - before > cases[i].wait_ms);
         assert_int_equal(h.done, cases[i].state == DB_OFF);
         db_free(f->db);
         assert_int_equal(h.count, 1);
@@ -578,7 +579,7 @@ silence_is_cancelled(void **state)
     struct fixture *f = *state;
     struct heard h;
 
-    open_db(f, (struct db_options){.stall_warn_ms = 30, .stall_drop_ms = 5000});
+    open_db(f, (struct db_options){.stall_warn_ms = 1000, .stall_drop_ms = 60000});
     good(f, 2);
     struct fake_answer *a = fake_next(f->fake);
     fake_done(&a->bytes, "ROLLBACK");
@@ -657,7 +658,7 @@ silence_is_dropped(void **state)
     struct fixture *f = *state;
     struct heard h, next;
 
-    open_db(f, (struct db_options){.stall_warn_ms = 20, .stall_drop_ms = 60});
+    open_db(f, (struct db_options){.stall_warn_ms = 1000, .stall_drop_ms = 5000});
     good(f, 2);
     good(f, 5);
     ask(f, &h);
@@ -741,7 +742,7 @@ nonsense_breaks_the_connection_only(void **state)
     struct fixture *f = *state;
     struct heard h;
 
-    open_db(f, (struct db_options){.stall_drop_ms = 200});
+    open_db(f, (struct db_options){.stall_drop_ms = 2000});
     struct fake_answer *a = good(f, 1);
     buf_add(&a->bytes, nonsense, sizeof nonsense);
     good(f, 5);
