@@ -284,8 +284,9 @@ core_second(PGconn *conn)
 void
 core_ten_seconds(PGconn *conn)
 {
-    pg_run(conn, "update fold set at = at - interval '11 s' where fold >= (select max(fold) from "
-                 "fold where keep)");
+    pg_run(conn,
+           "update fold set at = at - interval '11 s', ms = 0 where fold >= (select max(fold) from "
+           "fold where keep)");
 }
 
 void
@@ -311,6 +312,15 @@ core_act_under_lock(PGconn *c, PGconn *d, PGconn *e, PGconn *f, const char *act)
     assert_string_equal(pg_finish(c), "");
     /* no take-over, which would look at every queue again */
     pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+}
+
+void
+core_replace(PGconn *conn, const char *function, const char *from, const char *to)
+{
+    pg_run(conn,
+           "do $$ declare was text := pg_get_functiondef('%s'::regproc); will text; begin "
+           "will := replace(was, '%s', '%s'); assert will <> was; execute will; end $$",
+           function, from, to);
 }
 
 void

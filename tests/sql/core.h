@@ -41,6 +41,8 @@ void core_expire(PGconn *conn, const char *node);
  * for the scheduler's lock; d commits, a step of e cuts what it may, and act, which got the lock
  * last, must end well. f looks on. All four are sessions of one database. */
 void core_act_under_lock(PGconn *c, PGconn *d, PGconn *e, PGconn *f, const char *act);
+/* Replaces a part of a function, such as a time that is too short for a slow machine. */
+void core_replace(PGconn *conn, const char *function, const char *from, const char *to);
 /* Compares the counters and the leases with the jobs themselves; fails with the difference. */
 void core_check(PGconn *conn);
 

@@ -59,8 +59,11 @@ bool
 install_try(struct fixture *f, const char *dsn, struct install_options o)
 {
     fill_in(&o);
-    struct db *db =
-        db_new(f->loop, &(struct db_options){.conninfo = dsn, .schema = o.schema, .once = true});
+    struct db *db = db_new(f->loop, &(struct db_options){.conninfo = dsn,
+                                                         .schema = o.schema,
+                                                         .once = true,
+                                                         .stall_warn_ms = -1,
+                                                         .stall_drop_ms = -1});
 
     f->err = (struct err){.kind = ERR_NONE};
     buf_clear(&f->said);

@@ -73,6 +73,7 @@ pause_waits_for_a_claim_under_way(void **state)
     core_settle(c);
     pg_run(d, "begin");
     expect(d, "a", "select t.claim('n', 1)"); /* splits the lease of two */
+    core_replace(c, "uncut", "100ms", "1min");
     pg_send(c, "select pause(" ACT(1) ", 'q')");
     pg_wait_blocked(e, c);
     pg_run(d, "commit");
@@ -356,7 +357,7 @@ purge_goes_on_where_it_was(void **state)
            "insert into history (id, created, finished, state, priority, tries, queue, kind, "
            "payload) select uuid_v7(), t, t, 'completed', 5, 1, 'q' || i %% 2, '', "
            "to_json(repeat('x', 1800)) from generate_series(1, 24000) i, lateral (select now() - "
-           "i * interval '1 ms') x (t)");
+           "i * interval '1 us') x (t)");
     for (size_t k = 0; k < 2; k++) {
         int64_t early = 0, late = 0;
         for (int i = 1; i <= 30; i++) {

@@ -203,7 +203,11 @@ hear_all(const char *name, const char *database, adapter_finding_fn *fn, struct 
 {
     struct loop *loop = loop_new();
     struct adapter *a = adapter_for(name);
-    struct db_options o = {.conninfo = pg_dsn(database), .schema = "pg_catalog", .once = true};
+    struct db_options o = {.conninfo = pg_dsn(database),
+                           .schema = "pg_catalog",
+                           .once = true,
+                           .stall_warn_ms = -1,
+                           .stall_drop_ms = -1};
     struct db *db = db_new(loop, &o);
     struct db_param storage[PLACES][OWNERS_PARAMS];
     struct db_stmt stmt, stmts[PLACES];
@@ -365,8 +369,11 @@ check_wrong(const struct wrong_file *w)
     struct adapter *a = adapter_parse("x", text, &e);
     if (!a || !adapter_use(a, "shop", &e))
         fail_msg("%s", e.text);
-    struct db_options o = {
-        .conninfo = pg_dsn("example_jobs"), .schema = "pg_catalog", .once = true};
+    struct db_options o = {.conninfo = pg_dsn("example_jobs"),
+                           .schema = "pg_catalog",
+                           .once = true,
+                           .stall_warn_ms = -1,
+                           .stall_drop_ms = -1};
     struct db *db = db_new(loop, &o);
     assert_true(adapter_check(&(struct adapter_trial){a, db, loop, true}, hear_first, first, &e));
     if (!strstr(first, w->says))

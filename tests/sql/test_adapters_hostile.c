@@ -59,7 +59,9 @@ open_victim(struct victim *v, const char *name)
     pg_file(v->conn, "tests/sql/unfriendly.sql"); /* t.spoil(round) */
     struct db_options o = {.conninfo = pg_dsn(database),
                            .schema = "pg_catalog",
-                           .statement_timeout_ms = 3000,
+                           .statement_timeout_ms = 60000,
+                           .stall_warn_ms = -1,
+                           .stall_drop_ms = -1,
                            .lock_timeout_ms = 500,
                            .once = true};
     v->db = db_new(v->loop, &o);

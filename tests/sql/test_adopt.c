@@ -176,7 +176,7 @@ check_leases(const struct place *p)
           "select seqs = started_seqs and seqs[1] = (select seq from queues.queue where id = "
           "job(1)) from queues.work_queue where lock_key = 'node-a'");
     check(p, "t",
-          "select lock_timeout between now() + interval '59 min' and now() + interval '61 min' "
+          "select lock_timeout between now() + interval '30 min' and now() + interval '61 min' "
           "from queues.work_queue where lock_key = 'node-a'");
 }
 

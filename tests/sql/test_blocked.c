@@ -239,7 +239,7 @@ many_keys_take_turns(void **state)
             core_settle(c);
             expect(c, "", "select t.keys_over()");
             got += (int)pg_int(c, "select coalesce(cardinality(string_to_array(nullif(t.claim('n', "
-                                  "500), ''), ',')), 0)");
+                                  "500, '1 h'), ''), ',')), 0)");
         }
         expect(c, "500", "select count(*) from t.held where name::int / 500 = %d", i);
         pg_run(c, "select t.done('n')");

@@ -151,27 +151,41 @@ a_sample_of_many_failed_jobs(void **state)
     PQfinish(c);
 }
 
-/* One round of the straight path: ten jobs pushed, cut, claimed, done; the pages of each call. */
+/* The pages of each call, where it took least: what is due each second is done by more of the steps
+ * on a slow machine. second: steps that do it anyway. */
 struct costs {
-    int64_t push, step, claim, done;
+    int64_t push, step, second, claim, done;
 };
 
+static void
+keep_least(int64_t *least, int64_t n)
+{
+    *least = n < *least ? n : *least;
+}
+
+/* Rounds of the straight path: ten jobs pushed, cut, claimed, done. */
 static struct costs
 rounds(PGconn *c, int n)
 {
-    struct costs k = {0};
+    /* in the first five minutes no fold counts the jobs */
+    pg_run(c, "update meta set installed_at = now()");
+    struct costs k = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
 
     for (int i = 0; i < n; i++) {
-        k.push += pg_int(c, "select t.pages('select t.many(''q'', ''j'', 10)')");
-        k.step += pg_int(c, "select t.pages('select t.step()')");
-        k.claim += pg_int(c, "select t.pages('select count(*) from claim(''n'', 10)')");
+        keep_least(&k.push, pg_int(c, "select t.pages('select t.many(''q'', ''j'', 10)')"));
+        keep_least(i % 10 == 1 ? &k.second : &k.step,
+                   pg_int(c, "select t.pages('select t.step()')"));
+        keep_least(&k.claim, pg_int(c, "select t.pages('select count(*) from claim(''n'', 10)')"));
         const char *held =
             pg_value(c, "select format('%%L,%%L,%%L', array_agg(lease), array_agg(version),"
                         " array_agg(seq)) from (select lease, version, unnest(seqs) seq from live"
                         " where lock_key = 'n') z");
-        k.done += pg_int(
-            c, "select t.pages($x$select count(*) from complete('n', %s, null::timestamptz[])$x$)",
-            held);
+        keep_least(
+            &k.done,
+            pg_int(
+                c,
+                "select t.pages($x$select count(*) from complete('n', %s, null::timestamptz[])$x$)",
+                held));
         if (i % 10 == 0) {
             core_second(c);
             core_ten_seconds(c);
@@ -181,10 +195,10 @@ rounds(PGconn *c, int n)
 }
 
 static void
-hardly_more(const char *what, int64_t before, int64_t after, int n)
+hardly_more(const char *what, int64_t before, int64_t after)
 {
     if (after > before * 3 / 2)
-        fail_msg("%s: %d pages a call, %d before", what, (int)(after / n), (int)(before / n));
+        fail_msg("%s: %d pages, %d before", what, (int)after, (int)before);
 }
 
 /* A snapshot held open for long: dead rows pile up, and no call meets them. */
@@ -202,10 +216,11 @@ a_held_snapshot_slows_nothing(void **state)
     rounds(c, BETWEEN);
     struct costs after = rounds(c, N);
     expect(old, "0", "select count(*) from queue");
-    hardly_more("push", before.push, after.push, N);
-    hardly_more("step", before.step, after.step, N);
-    hardly_more("claim", before.claim, after.claim, N);
-    hardly_more("complete", before.done, after.done, N);
+    hardly_more("push", before.push, after.push);
+    hardly_more("step", before.step, after.step);
+    hardly_more("step of a second", before.second, after.second);
+    hardly_more("claim", before.claim, after.claim);
+    hardly_more("complete", before.done, after.done);
     pg_run(old, "commit");
     core_check(c);
     expect(c, "3100", "select count(*) from history");

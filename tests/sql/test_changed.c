@@ -326,7 +326,10 @@ check_times(const char *name)
         t.loop = loop_new();
         t.conn = pg_fixture(database, name);
         pg_run(t.conn, "reset all");
-        struct db_options o = {.conninfo = pg_dsn(database), .schema = "pg_catalog"};
+        struct db_options o = {.conninfo = pg_dsn(database),
+                               .schema = "pg_catalog",
+                               .stall_warn_ms = -1,
+                               .stall_drop_ms = -1};
         t.db = db_new(t.loop, &o);
         const char *id = one_that_waits(&t);
         int64_t now = pg_int(t.conn, "select (extract(epoch from now()) * 1000)::bigint");

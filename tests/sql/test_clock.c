@@ -84,7 +84,8 @@ a_word_from_ahead_is_none(void **state)
 
     (void)state;
     expect(c, "t", "select active from schedule('gone')");
-    pg_run(c, "select t.push('q', 'a')");
+    pg_run(c, "select t.push('q', 'a'); update scheduler set until = clock_timestamp() + interval "
+              "'9 s' where term > 0");
     expect(c, "f", "select active from schedule('another')");
     set_back(c);
     expect(c, "a", "select t.claim('n')"); /* the claim makes the step */

@@ -166,7 +166,10 @@ claims_start_where_free_ones_do(void **state)
     (void)state;
     pg_run(c, "update tick set want = 20; select t.many('q', 'a', 40)");
     pg_run(c, "select schedule('test')");
-    pg_run(c, "update tick set cut_at = now() + interval '1 min'"); /* no cut is due */
+    pg_run(
+        c,
+        "update tick set cut_at = now() + interval '1 min', mark_at = 'infinity'; update scheduler "
+        "set until = clock_timestamp() + interval '9 s' where term > 0"); /* no cut is due */
     expect(c, "4", "select cardinality(string_to_array(t.claim('n', 4), ','))");
     expect(c, "4",
            "select count(*) from work_queue w cross join unnest(seqs) s "

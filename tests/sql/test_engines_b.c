@@ -217,8 +217,7 @@ que_locks(void **state)
     foreign_open(&q, "que", NULL);
     PGconn *other = foreign_join(&q);
     assert_string_equal(foreign_try(&q, SEC_REQUEUE, "ids={6,7}", NULL), "6 ready, 7 ready");
-    assert_int_equal(pg_int(q.conn, "select count(*) from pg_locks where locktype = 'advisory'"),
-                     0);
+    pg_wait(q.conn, "select count(*) from pg_locks where locktype = 'advisory'", "0", 5000);
     /* two operators: the second finds the job locked, and later finds nothing to do */
     pg_run(other, "begin");
     assert_string_equal(foreign_on(&q, other, SEC_REQUEUE, "ids={6}", NULL), "6 ready");
@@ -260,6 +259,8 @@ que_ends_sessions(void **state)
     snprintf(wanted, sizeof wanted, "%d terminated", pid);
     assert_string_equal(foreign_act(&q, SEC_TERMINATE, node, NULL), wanted);
     pg_wait(q.conn, "select count(*) from pg_locks where locktype = 'advisory'", "0", 5000);
+    snprintf(wanted, sizeof wanted, "select 1 from pg_stat_activity where pid = %d", pid);
+    pg_wait(q.conn, wanted, "", 5000); /* it goes after its locks */
     assert_string_equal(states(&q, "{1}"), "ready");
     snprintf(wanted, sizeof wanted, "%d removed", pid);
     assert_string_equal(foreign_act(&q, SEC_RELEASE_WHERE, node, NULL), wanted);

@@ -152,7 +152,7 @@ an_unserved_queue_stops_nobody(void **state)
     int64_t got = 0;
     for (int i = 0; i < 60; i++) {
         core_settle(c);
-        got += pg_int(c, "select count(*) from claim('w', 10, queues => '{q}')");
+        got += pg_int(c, "select count(*) from claim('w', 10, '1 h', queues => '{q}')");
     }
     assert_int_equal(got, 300);
     assert_in_range(
@@ -274,7 +274,8 @@ urgent_means_now(void **state)
     core_settle(c);
     expect(c, "t", "select sum(cardinality(seqs)) >= 40 from work_queue where lock_key is null");
     expect(c, "a1", "select t.claim('w', 1)");
-    pg_run(c, "update tick set rate = 1, mark_at = 'infinity'");
+    pg_run(c, "update tick set rate = 1, mark_at = 'infinity'; update scheduler set until = "
+              "clock_timestamp() + interval '9 s' where term > 0");
     pg_run(c, "select t.push('b', 'b1'), t.push('a', 'now', 0)");
     pg_run(c, "select schedule('test')");
     expect(c, "b1,now",

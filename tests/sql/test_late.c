@@ -126,7 +126,7 @@ many_late(void **state)
     int64_t got = 0;
     for (int i = 0; i < 100 && got < 1700; i++) {
         core_settle(c);
-        got += pg_int(c, "select count(*) from claim('n', 1000)");
+        got += pg_int(c, "select count(*) from claim('n', 1000, '1 h')");
     }
     assert_int_equal(got, 1700);
     core_settle(c);

@@ -120,6 +120,7 @@ pause_is_at_once(void **state)
     pg_run(a, "begin");
     expect(a, "g", "select t.claim('m', 1)");
     PGconn *b = core_join("pause");
+    core_replace(b, "uncut", "100ms", "1min");
     pg_send(b, "select pause(gen_random_uuid(), 'q', 'test')");
     pg_wait_blocked(c, b);
     pg_run(a, "commit");

@@ -27,7 +27,7 @@ is_woken(PGconn *w)
 {
     struct pollfd fd = {.fd = PQsocket(w), .events = POLLIN};
 
-    poll(&fd, 1, 2000);
+    poll(&fd, 1, 60000);
     PQconsumeInput(w);
     PGnotify *n = PQnotifies(w);
     PQfreemem(n);

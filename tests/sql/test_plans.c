@@ -296,7 +296,7 @@ measure(int state, int mode)
 {
     PGconn *c = core_join("plans");
 
-    pg_run(c, "set track_functions = 'all'; set statement_timeout = '20 s'; %s", settings[mode]);
+    pg_run(c, "set track_functions = 'all'; set statement_timeout = '60 s'; %s", settings[mode]);
     for (int i = 0; i < ncalls; i++) {
         struct call *call = &calls[i];
         /* what a role has set turns the console's own statements, but none of a worker's */

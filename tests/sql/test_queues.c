@@ -76,9 +76,11 @@ step_beside(int idle)
     pg_run(c, "select t.many('busy', 'b', 1000)");
     core_settle(c);
     pg_run(c, "vacuum");
-    pg_run(c, "select t.claim('w', 500); update tick set mark_at = 'infinity', cut_at = "
-              "now() - interval '1 min', want = 400, weights = 1, rate = 0, filled = 0, free = 0, "
-              "jobs = 0; update fold set at = now(), ms = 1000000"); /* no fold */
+    pg_run(c,
+           "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0; select "
+           "t.claim('w', 500); update tick set day_at = 'infinity', mark_at = 'infinity', cut_at = "
+           "now() - interval '1 min', want = 400, weights = 1, rate = 0, filled = 0, free = 0, "
+           "jobs = 0; update fold set at = now(), ms = 1000000"); /* no fold */
     int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
     expect(c, "400", "select sum(cardinality(seqs)) from work_queue where lock_key is null");
     PQfinish(c);
@@ -160,8 +162,9 @@ limited_beside(int idle)
     core_settle(c);
     expect(c, "{busy}", "select limited from tick order by tick desc limit 1");
     pg_run(c, "vacuum");
-    pg_run(c, "update scheduler set until = clock_timestamp() + interval '3 s' where term > "
-              "0; update tick set mark_at = 'infinity', limited_at = '-infinity', settled = null; "
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > "
+              "0; update tick set day_at = 'infinity', mark_at = 'infinity', limited_at = "
+              "'-infinity', settled = null; "
               "update fold set at = now(), ms = 1000000");
     int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
     PQfinish(c);
@@ -209,7 +212,7 @@ the_fold_stands_beside(void **state)
     (void)state;
     pg_run(c, "select t.push('q', 'a')");
     core_settle(c);
-    pg_run(c, "select t.push('q', 'b'); update fold set at = now() - interval '1 s', ms = 0");
+    pg_run(c, "select t.push('q', 'b'); update fold set at = now(), ms = 0");
     int64_t fold = pg_int(c, "select max(fold) from fold");
     pg_run(c, "select schedule('test')");
     assert_int_equal(pg_int(c, "select max(fold) from fold"), fold);
@@ -248,7 +251,6 @@ a_claim_folds_as_well(void **state)
                "insert into delta (queue, priority, completed, run_ms) select queue, 5, 1, 1 from "
                "queue_config");
         core_ten_seconds(c);
-        pg_run(c, "update fold set ms = 0"); /* however long the last took: it is time */
         int64_t fold = pg_int(c, "select max(fold) from fold");
         int64_t was = pg_int(c, "select t.spent()");
         pg_run(c, i == 0 ? "select fold_beside()" : "select claim('w', 1)");
@@ -270,6 +272,7 @@ a_take_over_comes_in_portions(void **state)
     pg_run(c, "call t.work_off()");
     pg_run(c, "select t.many('q000001', 'a', 3), t.many('q004500', 'z', 3)");
     core_settle(c);
+    core_replace(c, "settle", "50 ms", "1 h"); /* their number ends a portion, not the time */
     /* as if the cursors had been wrong: nothing but a take-over finds these */
     pg_run(c, "delete from work_queue; update scheduler set until = '-infinity' where term > 0");
     pg_run(c, "select schedule('other')");

@@ -473,7 +473,7 @@ solid_queue_changes_and_purges(void **state)
     expect_act(&f, "", SEC_PAUSE, "queue=default");
     expect_act(&f, "mailers active", SEC_RESUME, "queue=mailers");
     expect_act(&f, "", SEC_RESUME, "queue=mailers");
-    const char *before = pg_value(f.conn, "select 'before=' || now() - interval '59 min 30 s'");
+    const char *before = pg_value(f.conn, "select 'before=' || now() - interval '59 min 59 s'");
     expect_look(&f, "2", SEC_PURGE_PREVIEW, "n", before);
     expect_look(&f, "1", SEC_PURGE_PREVIEW, "n", before, "queue=mailers");
     expect_act(&f, "12 deleted", SEC_PURGE, before, "limit=1");

@@ -385,7 +385,7 @@ oban_changes_and_deletes(void **state)
     expect_act(&f, "12 deleted", SEC_PURGE, before, "states={completed}", "limit=10");
     expect_act(&f, "14 deleted", SEC_PURGE, before, "limit=10");
     /* by UTC, whatever the session's zone is: 13 was completed an hour ago */
-    expect_act(&f, "", SEC_PURGE, pg_value(f.conn, "select 'before=' || now() - interval '61 min'"),
+    expect_act(&f, "", SEC_PURGE, pg_value(f.conn, "select 'before=' || now() - interval '75 min'"),
                "limit=10");
     expect_act(&f, "13 deleted", SEC_PURGE,
                pg_value(f.conn, "select 'before=' || now() - interval '59 min'"), "limit=10");

@@ -101,6 +101,7 @@ steps_of_claims_keep_nobody_out(void **state)
     expect(c, "no", "select t.step('wake:m')");
     assert_string_equal(pg_finish(b), "");
     expect(c, "0", "select count(*) from scheduler where term > 0"); /* not the scheduler yet */
+    pg_run(c, "alter function scheduler_wait() set lock_timeout = '60 s'");
     pg_send(b, "select t.step('A')");
     pg_wait_blocked(c, b);
     pg_run(a, "rollback"); /* the long step is cancelled */
@@ -131,14 +132,14 @@ a_long_step_keeps_the_turn(void **state)
     pg_send(b, "select t.step('A')");
     pg_wait_blocked(c, b);
     snprintf(old, sizeof old,
-             "select query_start < clock_timestamp() - interval '1100 ms' from pg_stat_activity "
+             "select query_start < clock_timestamp() - interval '5 s' from pg_stat_activity "
              "where pid = %d",
              PQbackendPID(b));
     pg_wait(c, old, "t", 60000);
     pg_run(a, "rollback");
     assert_string_equal(pg_finish(b), "");
     expect(c, "t",
-           "select s.until > q.query_start + interval '4 s' from scheduler s, pg_stat_activity q "
+           "select s.until > q.query_start + interval '7 s' from scheduler s, pg_stat_activity q "
            "where s.holder = 'A' and q.pid = %d",
            PQbackendPID(b));
     PQfinish(a);
@@ -166,6 +167,7 @@ takeover_rescans(void **state)
     expect(c, "c,x",
            "select string_agg(n, ',' order by n) from unnest(string_to_array(t.claim('n', 9), "
            "',')) n");
+    core_replace(c, "settle", "50 ms", "1 h"); /* one step looks at both queues */
     three_seconds_later(c);
     expect(c, "3 0 0", "select t.step('other')");
     expect(c, "d,e,y",
@@ -206,7 +208,9 @@ an_idle_step_writes_nothing(void **state)
     core_settle(c);
     core_ten_seconds(c);
     core_settle(c);
-    pg_run(c, "update tick set mark_at = 'infinity'; update fold set at = now(), ms = 1000000");
+    pg_run(c, "update tick set mark_at = 'infinity', day_at = 'infinity'; update fold set at = "
+              "now(), ms = 1000000; update scheduler set until = clock_timestamp() + interval '9 "
+              "s' where term > 0");
     pg_run(c, "begin; select schedule('test')");
     expect(c, "t",
            "select pg_current_xact_id_if_assigned() is null or not exists (select from tick where "
@@ -232,7 +236,10 @@ node_start(PGconn *c, const char *expected, const char *session, const char *mor
 static void
 how_soon_it_comes_again(void **state)
 {
-    static const char once[] = "select wait_ms > 500 from schedule_or_wait('s', '2 s')";
+    static const char once[] =
+        "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0; "
+        "update tick set cron_at = 'infinity'; " /* a second from the last look */
+        "select wait_ms > 500 from schedule_or_wait('s', '2 s')";
     PGconn *c = core_new("soon");
 
     (void)state;
@@ -339,10 +346,12 @@ sleepers_are_told_of_what_is_due(void **state)
     pg_run(sleeper, "select pg_advisory_lock_shared(slot_class() + 17, "
                     "'queue'::regclass::oid::int)");
     pg_run(sleeper, "do $$ begin execute format('listen %%I', sleep_channel()); end $$");
-    pg_run(c, "update tick set mark_at = '-infinity'");
+    pg_run(c, "update tick set mark_at = '-infinity'; update scheduler set until = "
+              "clock_timestamp() + interval '9 s' where term > 0");
     pg_run(c, "select t.step('test')");
     assert_int_equal(notified(sleeper), 0);
-    expect(c, "t", "select mark_at > now() from tick order by tick desc limit 1");
+    expect(c, "t",
+           "select mark_at > now() - interval '1 min' from tick order by tick desc limit 1");
     pg_run(c, "select t.push('q', 'a'); select t.step('test')");
     assert_int_equal(notified(sleeper), 1);
     pg_run(c, "select node_stop('n', '%s')", one);

@@ -28,10 +28,11 @@ static const char *const story[] = {
     "select state || ' ' || why from set_queue(" ACT(02) ", 'q', '{\"rate\": null}')",
     "select why from set_queue_preview('q', '{\"run_timeout\": \"2h 30m\"}')",
     "select state from schedule_set(" ACT(
-        03) ", 'often', '{\"cron\": \" */5 8-17 * * mon-fri\","
+        03) ", 'often', '{\"cron\": \" */5 8-17 1 jan *\","
             " \"tz\": \"Europe/Berlin\", \"queue\": \"c\"}', E'{\"a\": \"\\\\\\\\s\"}')",
-    "select state from schedule_set(" ACT(04) ", 'every', '{\"cron\": \"@every 1h30m\", \"queue\":"
-                                              " \"c\"}')",
+    "select state from schedule_set(" ACT(
+        04) ", 'every', '{\"cron\": \"@every 8783h30m\", \"queue\":"
+            " \"c\"}')",
     "select string_agg(extract(epoch from t)::bigint::text, ' ') from cron_times('30 2 28-31 3 *',"
     " 'Europe/Berlin', 4, '2026-03-27 00:00+00') t",
     "select string_agg(extract(epoch from t)::bigint::text, ' ') from cron_times('@every 90s',"

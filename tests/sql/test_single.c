@@ -152,10 +152,11 @@ starts_between_claim_and_now(void **state)
     expect(c, "done", answer, "now() - interval '30 s'", "c");
     expect(c, "done", answer, "null::timestamptz", "d");
     expect(c, "a 60,b 0,c 30,d 60",
-           "select string_agg((payload->>'name') || ' ' || round(extract(epoch from finished - "
-           "started)), ',' order by payload->>'name') from history");
+           "select string_agg((payload->>'name') || ' ' || floor(extract(epoch from finished - "
+           "started) / 30) * 30, ',' order by payload->>'name') from history");
     expect(c, "60 0 30 60",
-           "select string_agg(round(runs[1] / 1000.0)::text, ' ' order by xid::text::bigint) from "
+           "select string_agg((floor(runs[1] / 30000.0) * 30)::text, ' ' order by "
+           "xid::text::bigint) from "
            "delta where completed = 1 and run_ms = runs[1]");
     core_check(c);
     PQfinish(c);

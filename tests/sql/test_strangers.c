@@ -108,7 +108,11 @@ open_logins(struct scene *s, bool native)
     for (int i = 0; i < (native ? LOGINS : 1); i++) {
         char dsn[300];
         snprintf(dsn, sizeof dsn, "%s user=%s", pg_dsn(s->database), names[i]);
-        struct db_options o = {.conninfo = dsn, .schema = "pg_catalog", .once = true};
+        struct db_options o = {.conninfo = dsn,
+                               .schema = "pg_catalog",
+                               .once = true,
+                               .stall_warn_ms = -1,
+                               .stall_drop_ms = -1};
         s->logins[i] = db_new(s->loop, &o);
     }
 }
@@ -129,7 +133,11 @@ open_scene(struct scene *s, const char *name, const char *prefix)
              native ? 5 : (int)strcspn(tables, " "), native ? "queue" : tables);
     adapter_free(a);
     let_mallory_in(s->conn);
-    struct db_options o = {.conninfo = pg_dsn(s->database), .schema = "pg_catalog", .once = true};
+    struct db_options o = {.conninfo = pg_dsn(s->database),
+                           .schema = "pg_catalog",
+                           .once = true,
+                           .stall_warn_ms = -1,
+                           .stall_drop_ms = -1};
     s->db = db_new(s->loop, &o);
     open_logins(s, native);
 }
@@ -710,8 +718,12 @@ test_guard(void **state)
     trust_names(app, "app");
     open_scene(&s, "seed_teti", "g");
     pg_run(s.conn, "revoke create on schema public from public"); /* as it is from 15 on */
-    struct db_options o = {
-        .conninfo = pg_dsn(s.database), .schema = "pg_catalog", .once = true, .read_only = true};
+    struct db_options o = {.conninfo = pg_dsn(s.database),
+                           .schema = "pg_catalog",
+                           .once = true,
+                           .read_only = true,
+                           .stall_warn_ms = -1,
+                           .stall_drop_ms = -1};
     struct db *watcher = db_new(s.loop, &o);
     change_it(&s, watcher, app);
     assert_false(has_sprung());
