@@ -16,8 +16,9 @@ int con_teardown(void **state);
 int con_empty(void **state);
 
 void con_reconnect(void); /* after a restart of the server */
-/* Waits until the console has asked a question at least ms later than now. With ms above a second,
- * it has asked by then everything that it asks once a second. */
+/* Waits until the console has begun a question at least ms later than now; its answer may not have
+ * come yet. With ms well above a second, it has by then what it asks once a second, unless the
+ * machine is slow. */
 void con_asks_on(int ms);
 const char *con_dsn(void);
 PGconn *con_db(void); /* as owner, search_path = queues */

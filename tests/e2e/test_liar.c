@@ -152,7 +152,11 @@ the_console_lives(void **state)
         vt_settle(&vt, 40);
         if (vt.has_ended) {
             int status = vt_exit_status(&vt); /* reads also its last words */
-            fail_msg("LIAR=%u: ended with %d\n%s", seed, status, vt_screen_text(&vt));
+            fprintf(stderr, "%s----\n", vt_screen_text(&vt));
+            for (size_t i = vt.raw_len < 2048 ? 0 : vt.raw_len - 2048; i < vt.raw_len; i++)
+                fputc(vt.raw[i] >= ' ' || vt.raw[i] == '\n' ? vt.raw[i] : '.', stderr);
+            fail_msg("\nLIAR=%u: ended with %d%s", seed, status,
+                     vt.in_alt_screen ? " in the alternate screen" : "");
         }
         if (vt.unknown)
             fail_msg("LIAR=%u: %s\n%s", seed, vt.unknown_text, vt_screen_text(&vt));

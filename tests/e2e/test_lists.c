@@ -151,6 +151,17 @@ lines_with(const char *text, const char *one, const char *other)
     return n;
 }
 
+/* The tail leaves out nothing, except for one job "begin": if its push began before the tail and
+ * ended after its first count, it is counted and not shown. */
+static void
+leaves_nothing_out(const char *out)
+{
+    int n = lines_with(out, "left out", "");
+
+    if (n > 1 || n != lines_with(out, "left out", "\"1 more pushed\""))
+        fail_msg("%s", out);
+}
+
 /* Each thing that happens is a line; what a stranger wrote can't reach the terminal. */
 static void
 what_happens_is_followed(void **state)
@@ -186,8 +197,7 @@ what_happens_is_followed(void **state)
     assert_int_equal(proc_wait(&p), 0);
     char *out = proc_output(&p);
     assert_null(strchr(out, '\033'));
-    if (strstr(out, "left out"))
-        fail_msg("%s", out);
+    leaves_nothing_out(out);
     assert_int_equal(lines_with(out, "\"pushed\"", "\"kind\": null"), 9);
     assert_int_equal(lines_with(out, "\"started\"", "\"work\""), 2);
     assert_int_equal(lines_with(out, "\"retried\"", ""), 1);
@@ -198,8 +208,8 @@ what_happens_is_followed(void **state)
     PQfinish(conn);
 }
 
-/* A hundred thousand jobs at once: the tail prints as many lines as one query reads, and the number
- * of the rest. */
+/* Twenty thousand jobs at once: the tail prints as many lines as one query reads, and the number of
+ * the rest. */
 static void
 a_burst_is_counted(void **state)
 {
@@ -210,7 +220,7 @@ a_burst_is_counted(void **state)
     (void)state;
     follow(&p, conn, "many", "--csv --columns what,left_out,kind,id");
     pg_run(conn, "insert into queue (queue, payload) select 'many', '{}' "
-                 "from generate_series(1, 100000)");
+                 "from generate_series(1, 20000)");
     long begun =
         strtol(pg_value(conn, "select count(*) from queue where kind = 'begin'"), NULL, 10);
     proc_want_output(&p, "left out,");
@@ -221,7 +231,7 @@ a_burst_is_counted(void **state)
         left += strtol(at + strlen("left out,"), NULL, 10);
     int shown = lines_with(out, "pushed,,,", ""); /* and of the kind "begin" few are left out */
     assert_in_range(shown, 1900, 2000);
-    assert_in_range(shown + left, 100000 - begun, 100000 + begun);
+    assert_in_range(shown + left, 20000 - begun, 20000 + begun);
     free(out);
     proc_done(&p);
     PQfinish(conn);
@@ -499,7 +509,7 @@ a_tail_goes_on(void **state)
     assert_int_equal(proc_wait(&p), 0);
     char *out = proc_output(&p);
     assert_int_equal(lines_with(out, "\"pushed\"", "\"after\""), 3);
-    assert_null(strstr(out, "left out"));
+    leaves_nothing_out(out);
     free(out);
     proc_done(&p);
     PQfinish(conn);

@@ -16,7 +16,8 @@ static pid_t
 backend_of_console(void)
 {
     return (pid_t)pg_int(con_db(), "select pid from pg_stat_activity where application_name like "
-                                   "'queuetop%%' and pid <> pg_backend_pid() order by pid limit 1");
+                                   "'queuetop%%' and datname = current_database() and pid <> "
+                                   "pg_backend_pid() order by pid limit 1");
 }
 
 /* The cursor follows each key before the console has rested for this long: it waits for no server.
@@ -112,6 +113,9 @@ survives_a_renamed_database(void **state)
     pg_run(admin, "alter database %s allow_connections false", name);
     pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
            name);
+    char *gone = xasprintf("select count(*) from pg_stat_activity where datname = '%s'", name);
+    pg_wait(admin, gone, "0", 60000); /* the rename waits for 5 s only */
+    free(gone);
     pg_run(admin, "alter database %s rename to away", name);
     char *why = xasprintf("FATAL: database \"%s\" does not exist (on socket \"", name);
     vt_want_row(&vt, 22, why);

@@ -254,7 +254,7 @@ a_file_is_whole(void **state)
     static char text[200000];
     struct proc p;
     struct stat first = {0}, now = {0};
-    int64_t until = clock_ms() + 30000;
+    int64_t until = clock_ms() + PROC_WAIT_MS;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
@@ -321,7 +321,7 @@ ask(const char *request)
     struct pollfd ready = {.fd = fd, .events = POLLIN};
 
     assert_int_equal(write(fd, request, strlen(request)), strlen(request));
-    while (poll(&ready, 1, 30000) == 1 && (n = read(fd, part, sizeof part)) > 0)
+    while (poll(&ready, 1, PROC_WAIT_MS) == 1 && (n = read(fd, part, sizeof part)) > 0)
         buf_add(&b, part, (size_t)n);
     close(fd);
     buf_str(&b, "");
@@ -340,22 +340,27 @@ wants(const char *request, const char *text)
     free(said);
 }
 
-/* Waits until the page has that line. */
-static void
-comes(const char *line)
+/* Waits until the page has that line; false = it did not come in time. */
+static bool
+came(const char *line, int timeout_ms)
 {
-    int64_t until = clock_ms() + 60000;
+    int64_t until = clock_ms() + timeout_ms;
 
     for (;;) {
         char *said = ask(GET("/metrics") "\r\n");
         bool there = strstr(said, line) != NULL;
-        if (!there && clock_ms() > until)
-            fail_msg("no %s in %s", line, said);
         free(said);
-        if (there)
-            return;
+        if (there || clock_ms() > until)
+            return there;
         poll(NULL, 0, 20);
     }
+}
+
+static void
+comes(const char *line)
+{
+    if (!came(line, 60000))
+        wants(GET("/metrics") "\r\n", line);
 }
 
 static void
@@ -384,7 +389,8 @@ answers(void **state)
     proc_done(&p);
 }
 
-/* Between two refreshes the program asks the server nothing, however many scrapes come. */
+/* Between two refreshes the program asks the server nothing, however many scrapes come. The health
+ * of a busy server may not come in its time of 1 s, and then not again for hours. */
 static void
 a_scrape_costs_nothing(void **state)
 {
@@ -392,6 +398,11 @@ a_scrape_costs_nothing(void **state)
 
     (void)state;
     listen_with(&p, "--interval 1h");
+    for (int i = 0; i < 9 && !came("queuetop_database_connections{", 10000); i++) {
+        proc_ends(&p);
+        proc_done(&p);
+        listen_with(&p, "--interval 1h");
+    }
     comes("queuetop_database_connections{");
     comes("queuetop_workers_alive{");
     comes("queuetop_nodes{");

@@ -312,7 +312,7 @@ leaves_no_file(void **state)
         vt_signal(&vt, signals[i]);
         assert_int_equal(vt_exit_status(&vt), 128 + signals[i]);
         vt_keys(&vt, "enter");
-        for (int k = 0; k < 200 && left_behind() > 0; k++)
+        for (int k = 0; k < 3000 && left_behind() > 0; k++)
             vt_settle(&vt, 20);
         assert_int_equal(left_behind(), 0);
         vt_done(&vt);

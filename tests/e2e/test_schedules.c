@@ -234,7 +234,7 @@ changes_one(void **state)
     vt_keys(&vt, "e");
     vt_want(&vt, "Change schedule: a");
     pg_run(con_db(), "select from schedule_set(gen_random_uuid(), 'a', '{\"queue\": \"other\"}')");
-    con_asks_on(1300); /* the screen behind the form has read the change */
+    con_asks_on(3000); /* the screen behind the form has read the change */
     vt_keys(&vt, "C-u text:@daily enter");
     vt_want(&vt, "somebody has changed the schedule meanwhile");
     assert_string_equal(pg_value(con_db(), "select cron from schedule"), "@every 12h");

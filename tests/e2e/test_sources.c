@@ -337,6 +337,10 @@ actions_keep_their_source(void **state)
     go_to(&vt, "river");
     pg_run(second, "rollback");
     pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
+    pg_wait(con_db(), /* the last has begun, so the console knows of the third */
+            "select count(*) from pg_stat_activity where application_name = 'queuetop actor' and "
+            "datname = current_database() and wait_event_type = 'Lock'",
+            "1", 60000);
     vt_want(&vt, ":native: 1 queue paused");
     vt_keys(&vt, "g"); /* the message goes */
     vt_gone(&vt, "queue paused");

@@ -121,6 +121,9 @@ take_its_place(void)
     pg_run(admin, "alter database %s allow_connections false", name);
     pg_run(admin, "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'",
            name);
+    char *gone = xasprintf("select count(*) from pg_stat_activity where datname = '%s'", name);
+    pg_wait(admin, gone, "0", 60000); /* the rename waits for 5 s only */
+    free(gone);
     pg_run(admin, "alter database %s rename to past; alter database fresh rename to %s", name,
            name);
     PQfinish(admin);
@@ -177,7 +180,10 @@ an_edited_payload_is_of_the_old_database(void **state)
     vt_keys(&vt, "e");
     vt_want(&vt, "it waits");
     take_its_place();
-    con_asks_on(3000);
+    pg_wait(con_db(), /* the console has looked at the new one for a while */
+            "select count(*) from pg_stat_activity where application_name = 'queuetop' and "
+            "datname = current_database() and query_start > backend_start + interval '2 s'",
+            "1", 60000);
     assert_int_equal(write(fd, "\n", 1), 1);
     vt_want(&vt, "what was edited is dropped: its box was closed meanwhile");
     con_quit(&vt);
@@ -261,9 +267,10 @@ no_act_goes_to_the_old_database(void **state)
     vt_want(&vt, "pause: ");
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
     assert_int_equal(pg_int(was, "select count(*) from queues.audit"), 0);
-    assert_int_equal(pg_int(was, "select count(*) from pg_stat_activity where application_name = "
-                                 "'queuetop actor' and datname = current_database()"),
-                     0);
+    pg_wait(was,
+            "select count(*) from pg_stat_activity where application_name = 'queuetop actor' and "
+            "datname = current_database()",
+            "0", 60000);
     con_quit(&vt);
     PQfinish(was);
     end_by_service(&here);
@@ -279,7 +286,7 @@ no_act_goes_to_a_database_not_seen(void **state)
     con_ready("mail.send", 3);
     struct by_service here = start_by_service(&vt);
     PGconn *lock = con_hold_queue("mail.send"), *was = pg_connect(here.old);
-    con_empty(state);
+    con_empty(state); /* now: the act waits for the lock no longer than 15 s */
     con_ready("mail.send", 1);
     vt_want(&vt, "ready 3 ");
     vt_keys(&vt, "p");
@@ -329,7 +336,7 @@ no_verb_goes_to_another_database(void **state)
     con_ready("mail.send", 3);
     PGconn *lock = con_hold_queue("mail.send"), *was = pg_connect(con_dsn());
     serve(path, PQdb(was));
-    con_empty(state);
+    con_empty(state); /* now: the verb does not wait for the lock for ever */
     con_ready("mail.send", 1);
     assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
     proc_queuetop(&p, NULL, "pause mail.send --yes -d service=here");

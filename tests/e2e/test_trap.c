@@ -226,7 +226,7 @@ records(void)
     char line[300], path[280];
 
     snprintf(path, sizeof path, "%s/recording", getenv("TMPDIR"));
-    snprintf(line, sizeof line, "record --for 1s %s", path);
+    snprintf(line, sizeof line, "record --for 10s %s", path);
     trap_run("ops", 0, line);
     assert_int_equal(unlink(path), 0);
 }

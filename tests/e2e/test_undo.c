@@ -33,7 +33,8 @@ discards_a_group_and_brings_it_back(void **state)
     vt_want(&vt, "undo: 120 rows failed again");
     assert_int_equal(con_count("state = 'failed' and error = 'connection refused'"), 120);
     assert_int_equal(pg_int(con_db(), "select count(*) from history"), 0);
-    vt_keys(&vt, "u"); /* the cursor has stayed with the discard */
+    vt_want_row(&vt, 4, "undo"); /* its row is on top */
+    vt_keys(&vt, "u");           /* the cursor has stayed with the discard */
     vt_want(&vt, "120 rows left alone: is back already");
     vt_keys(&vt, "g u");
     vt_want(&vt, "an undo can't be undone");
