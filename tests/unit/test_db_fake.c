@@ -672,6 +672,32 @@ silence_is_dropped(void **state)
     assert_int_equal(f->fake->cancels, 1);
 }
 
+static bool
+passes_all(void *ctx, struct result *r, struct err *e)
+{
+    (void)ctx;
+    (void)e;
+    result_free(r);
+    return true;
+}
+
+/* The server accepts connections and answers nothing, not even the gate's question. A call waits
+ * its time and no longer, however often the connection is made anew. */
+static void
+a_silent_gate_keeps_nobody(void **state)
+{
+    static const struct db_gate gate = {{.sql = "select who"}, passes_all, NULL};
+    static const struct db_stmt s = {.sql = "select what"};
+    struct fixture *f = *state;
+    struct heard h = {.failed_at = -1};
+
+    open_db(f, (struct db_options){.stall_warn_ms = 50, .stall_drop_ms = 100, .gate = &gate});
+    db_ask(f->db, &(struct db_call){.stmts = &s, .n = 1}, 6000, hear, &h);
+    until(f, &h.done); /* longer than the longest pause between two attempts */
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_null(strstr(f->fake->queries.data, "select what"));
+}
+
 static void
 cancel_on_request(void **state)
 {
@@ -874,6 +900,7 @@ main(void)
         T(bytes_that_go_out_are_life),
         T(bytes_that_stay_are_silence),
         T(silence_is_dropped),
+        T(a_silent_gate_keeps_nobody),
         T(cancel_on_request),
         T(late_cancel_hits_nothing_else),
         T(nonsense_breaks_the_connection_only),
