@@ -414,10 +414,11 @@ returning j.name || ':' || j.id as id, case when j.start_after <= now() then 're
 -- guard: only jobs with another time that wait; one that has ended is requeued
 with updated as (
     update {schema}.job j set start_after = $2::timestamptz,
-                              keep_until = $2::timestamptz + case when isfinite(j.keep_until)
-                                      and isfinite(j.start_after)
+                              keep_until = $2::timestamptz + case -- a larger difference may not fit an interval
+            when j.keep_until between timestamptz '1900-01-01' and timestamptz '9999-01-01'
+             and j.start_after between timestamptz '1900-01-01' and timestamptz '9999-01-01'
             then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
-                                                                  else interval '14 days' end
+            else interval '14 days' end
     from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
     where j.name = i.name and j.id = i.id and j.state < 'active' and j.start_after <> $2::timestamptz
