@@ -230,6 +230,16 @@ end_by_service(struct by_service *s)
     free(s->old);
 }
 
+/* Asks to pause the queue, up to the last question. */
+static void
+ask_to_pause(struct vt *vt)
+{
+    vt_keys(vt, "p");
+    vt_want(vt, "Pause queue: mail.send");
+    vt_keys(vt, "enter");
+    vt_want(vt, "F2 count again");
+}
+
 /* Only the watcher's connection breaks, and reconnects to another server. The actor's connection to
  * the old server is still open. */
 static void
@@ -240,10 +250,7 @@ no_act_goes_to_the_old_database(void **state)
     con_ready("mail.send", 3);
     struct by_service here = start_by_service(&vt);
     vt_want(&vt, "ready 3 ");
-    vt_keys(&vt, "p");
-    vt_want(&vt, "Pause queue: mail.send");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "F2 count again");
+    ask_to_pause(&vt);
     vt_keys(&vt, "esc esc *");
     vt_want(&vt, "1 marked");
     con_empty(state);
@@ -259,10 +266,7 @@ no_act_goes_to_the_old_database(void **state)
     vt_want(&vt, "ready 1 ");
     vt_keys(&vt, "g"); /* the message goes */
     vt_gone(&vt, "1 marked");
-    vt_keys(&vt, "p");
-    vt_want(&vt, "Pause queue: mail.send");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "F2 count again");
+    ask_to_pause(&vt);
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: ");
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
@@ -289,10 +293,7 @@ no_act_goes_to_a_database_not_seen(void **state)
     con_empty(state); /* now: the act waits for the lock no longer than 15 s */
     con_ready("mail.send", 1);
     vt_want(&vt, "ready 3 ");
-    vt_keys(&vt, "p");
-    vt_want(&vt, "Pause queue: mail.send");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "F2 count again");
+    ask_to_pause(&vt);
     vt_keys(&vt, "y");
     vt_want(&vt, "waits for a lock");
     serve(here.path, pg_value(con_db(), "select current_database()"));
@@ -311,10 +312,7 @@ no_act_goes_to_a_database_not_seen(void **state)
     vt_keys(&vt, "1");
     vt_want_row(&vt, 1, "[1 Queues");
     vt_want(&vt, "ready 1 ");
-    vt_keys(&vt, "p"); /* the next act is for what is shown now */
-    vt_want(&vt, "Pause queue: mail.send");
-    vt_keys(&vt, "enter");
-    vt_want(&vt, "F2 count again");
+    ask_to_pause(&vt); /* the next act is for what is shown now */
     vt_keys(&vt, "y");
     vt_want(&vt, "pause: 1 queue paused");
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 1);
