@@ -235,8 +235,8 @@ batch_failed(struct action *a, const struct db_reply *reply)
     } else if (narrowed(a, e)) {
         next_batch(a, a->at < a->nids, 0);
     } else if (a->in_doubt && e->kind == ERR_DENIED) {
-        action_end(a, ACTION_DOUBTFUL,
-                   e); /* the batch may have been done where it was sent first */
+        /* the batch may have been done where it was sent first */
+        action_end(a, ACTION_DOUBTFUL, e);
     } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->batch == 1) {
         action_end(a, ACTION_REFUSED, e);
     } else {

@@ -477,8 +477,7 @@ static void
 queues_open(struct view *view)
 {
     struct queues *v = (struct queues *)view;
-
-    int alert = find_alert(v);
+    int alert = v->on_alerts ? find_alert(v) : -1;
 
     if (v->on_alerts && alert < 0)
         app_say(view->app, SAY_INFO, "this alert is over");
