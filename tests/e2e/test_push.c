@@ -554,7 +554,14 @@ a_refused_import_changes_no_file(void)
               "is not the place of an import");
     check_run(NULL, "push killed --csv t.csv --resume new --rejects new", 2, "",
               "--resume and --rejects are the same file: new");
+    check_run(NULL, "push killed --csv t.csv --resume new --rejects ./new", 2, "",
+              "--resume and --rejects are the same file: new");
+    check_run(NULL, "push killed --csv t.csv --resume place --rejects ./place", 2, "",
+              "--resume and --rejects are the same file: place");
+    check_run(NULL, "push killed --csv t.csv --resume place --rejects ./place.lock", 2, "",
+              "--rejects is the lock of --resume");
     assert_int_equal(access("t.csv.lock", F_OK) + access("new", F_OK), -2);
+    unlink("new.lock");
     char *bad_now = read_whole("bad.csv"), *rows_now = read_whole("t.csv");
     assert_string_equal(bad_now, bad);
     assert_string_equal(rows_now, rows);

@@ -174,6 +174,12 @@ stop_before(struct import *i, int64_t line, uint64_t before)
     i->next_before = before;
 }
 
+static bool
+fail_same(const struct import *i, struct err *e)
+{
+    return fail(e, ERR_USAGE, "--resume and --rejects are the same file: %s", i->w->resume);
+}
+
 /* Before anything is read: the place of an earlier run, or a new one. */
 static bool
 read_place(struct import *i, struct err *e)
@@ -182,7 +188,7 @@ read_place(struct import *i, struct err *e)
     if (!i->w->resume)
         return true;
     if (i->w->rejects && !strcmp(i->w->resume, i->w->rejects))
-        return fail(e, ERR_USAGE, "--resume and --rejects are the same file: %s", i->w->resume);
+        return fail_same(i, e);
     /* read twice: a wrong file is refused before there is a lock beside it */
     if (!import_place_read(i->w->resume, &i->place, &i->is_resumed, e))
         return false;
@@ -492,6 +498,21 @@ is_same_file(int a, int b)
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
+/* The place may have been named in another way (./place). If this open has made the file, it goes
+ * again: the next run would take it for the place. */
+static bool
+is_beside_place(const struct import *i)
+{
+    struct stat of, place;
+
+    if (!i->w->resume || fstat(i->rejects, &of) != 0 || stat(i->w->resume, &place) != 0 ||
+        of.st_dev != place.st_dev || of.st_ino != place.st_ino)
+        return true;
+    if (!i->is_resumed && of.st_size == 0)
+        (void)unlink(i->w->rejects);
+    return false;
+}
+
 static bool
 open_rejects(struct import *i, struct err *e)
 {
@@ -504,6 +525,10 @@ open_rejects(struct import *i, struct err *e)
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
     if (is_same_file(i->fd, i->rejects))
         return fail(e, ERR_USAGE, "%s: --rejects is the file that is read", i->w->rejects);
+    if (is_same_file(i->lock, i->rejects))
+        return fail(e, ERR_USAGE, "%s: --rejects is the lock of --resume", i->w->rejects);
+    if (!is_beside_place(i))
+        return fail_same(i, e);
     if (i->w->is_json || lseek(i->rejects, 0, SEEK_END) > 0)
         return true;
     struct buf line = {0};
