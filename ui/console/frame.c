@@ -457,14 +457,16 @@ draw_line(struct app *a, struct grid *g, struct rect r)
 
 enum { FOOT_MAX = 24, FOOT_FIRST = 4, FOOT_STAY = 19 }; /* place of back; quit comes after */
 
-/* The word in the footer. For Enter it is the kind of page that Enter opens: "queue", not "open".
- */
+/* The word in the footer. For Enter on a row of the screen's list it is the kind of page that Enter
+ * opens: "queue", not "open". Rows of other panes lead elsewhere. */
 static const char *
 foot_word(const struct app *a, const struct command *c)
 {
-    const char *opens = app_view(a)->ops->opens;
+    struct view *v = app_view(a);
 
-    return opens && !strcmp(c->name, "open") ? opens : c->name;
+    if (!v->ops->opens || strcmp(c->name, "open") != 0)
+        return c->name;
+    return v->ops->list && app_list(a) == v->ops->list(v) ? v->ops->opens : c->name;
 }
 
 static int
