@@ -325,6 +325,7 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 declare
     begun timestamptz := clock_timestamp();
     anew  timestamptz := counted_anew();
+    dead  bigint := pg_stat_get_dead_tuples('queue'::regclass);
     due   timestamptz;
 begin
     if anew is not null then
@@ -335,14 +336,16 @@ begin
     -- another 5 minutes, and if there are few dead rows
     if most is not null then
         due := coalesce(due, (select installed_at from meta)) + interval '5 min';
-        if pg_stat_get_dead_tuples('queue'::regclass) > 100000 then
+        if dead > 100000 then
             return 60000;
         end if;
     end if;
     if due > begun then
         return least(60000, 1 + 1000 * extract(epoch from due - begun));
     end if;
-    if most is null then
+    -- It reads all dead entries. With very many (a snapshot is held) the caller would cancel it each time, and no
+    -- counter would be checked
+    if most is null and dead < 300000 then
         perform check_unheard();
     end if;
     perform check_some(null, most);

@@ -486,6 +486,39 @@ checks_are_rare(void **state)
     PQfinish(c);
 }
 
+enum { DEAD_WAIT_MS = 60000 };
+
+/* The search for queues that nobody knows reads all dead entries. Behind a snapshot that is held it
+ * would never end, and no counter would be checked: it waits until there are few. */
+static void
+very_many_dead_rows_put_off_a_search_only(void **state)
+{
+    static const char again[] = "update checked set at = now() - interval '1 day', ms = 0;"
+                                " select check_counts()";
+    PGconn *c = core_new("dead");
+
+    (void)state;
+    pg_run(c, "alter table queue set (autovacuum_enabled = off)");
+    pg_run(c, "select t.push('q', 'a')");
+    core_settle(c);
+    pg_run(c, "select check_queue('q')");
+    pg_run(c, "set session_replication_role = replica"); /* no step and no counter knows of it */
+    pg_run(c, "insert into queue (queue) select 'u' from generate_series(1, 300001)");
+    pg_run(c, "delete from queue where queue = 'u'");
+    pg_run(c, "insert into queue (queue) values ('u')");
+    pg_run(c, "reset session_replication_role");
+    pg_wait(c, "select pg_stat_get_dead_tuples('queue'::regclass) > 300000", "t", DEAD_WAIT_MS);
+    pg_run(c, "%s", again);
+    expect(c, "q",
+           "select string_agg(queue, ' ' order by queue) from checked"
+           " where at > now() - interval '1 hour'");
+    pg_run(c, "vacuum queue");
+    pg_wait(c, "select pg_stat_get_dead_tuples('queue'::regclass) < 300000", "t", DEAD_WAIT_MS);
+    pg_run(c, "%s", again);
+    expect(c, "1", "select count(*) from checked where queue = 'u'");
+    PQfinish(c);
+}
+
 enum { BUSY = 4 };
 
 static void
@@ -666,6 +699,7 @@ main(void)
         cmocka_unit_test(counted_anew_in_portions),
         cmocka_unit_test(changes_by_hand_are_repaired),
         cmocka_unit_test(checks_are_rare),
+        cmocka_unit_test(very_many_dead_rows_put_off_a_search_only),
         cmocka_unit_test(right_counters_are_left_alone),
         cmocka_unit_test(nobody_waits_for_who_counts),
         cmocka_unit_test(what_has_just_begun_goes_on),
