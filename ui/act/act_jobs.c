@@ -169,7 +169,7 @@ time_done(struct app *a, struct form *f)
     struct err e;
 
     if (!act_same_target(a, f, &t) ||
-        !when_parse(form_text(f, 0), a->now_ms, a->options.utc, &w, &e))
+        !when_parse(form_text(f, 0), app_clock_ms(a), a->options.utc, &w, &e))
         return;
     act_jobs(a,
              &(struct intent){.act = ACT_TIME,
@@ -186,7 +186,7 @@ time_check(const struct app *a, const struct form *f, int *field)
     struct err e;
 
     *field = 0;
-    return when_parse(form_text(f, 0), a->now_ms, a->options.utc, &w, &e)
+    return when_parse(form_text(f, 0), app_clock_ms(a), a->options.utc, &w, &e)
                ? NULL
                : "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00";
 }

@@ -87,7 +87,7 @@ push_done(struct app *a, struct form *f)
     struct when w = {0};
     struct err e;
 
-    if (!when_parse(form_text(f, WHEN), a->now_ms, a->options.utc, &w, &e))
+    if (!when_parse(form_text(f, WHEN), app_clock_ms(a), a->options.utc, &w, &e))
         return;
     buf_str(&settings, "{");
     add_setting(&settings, "kind", form_text(f, KIND));
@@ -134,7 +134,7 @@ push_check(const struct app *a, const struct form *f, int *field)
     if (!isdigit((unsigned char)priority[0]) || priority[1])
         return "0 (soonest) to 9";
     *field = WHEN;
-    if (!when_parse(form_text(f, WHEN), a->now_ms, a->options.utc, &w, &e))
+    if (!when_parse(form_text(f, WHEN), app_clock_ms(a), a->options.utc, &w, &e))
         return "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00";
     *field = MAX_TRIES;
     return !*form_text(f, MAX_TRIES) || is_number(form_text(f, MAX_TRIES)) ? NULL : "a number";

@@ -189,16 +189,23 @@ take_signals(struct app *a)
 
 /* --- turns and frames ------------------------------------------------------------------------ */
 
+int64_t
+app_clock_ms(const struct app *a)
+{
+    int64_t now = store_now_ms(a->store);
+
+    return now > 0 && !a->clock.stands ? now : clock_wall_ms();
+}
+
 /* Lets the views take new data; draws nothing. */
 static void
 app_sync(struct app *a)
 {
     app_watch_sources(a);
     uint64_t seen = sources_generation(a->sources);
-    int64_t now = store_now_ms(a->store);
 
     if (!store_is_frozen(a->store) || a->now_ms == 0)
-        a->now_ms = now > 0 && !a->clock.stands ? now : clock_wall_ms();
+        a->now_ms = app_clock_ms(a);
     app_action_update(a);
     replay_keys_watch(a);
     if (seen != a->taken) {
