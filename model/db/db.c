@@ -240,8 +240,10 @@ on_timer(void *ctx)
     case DB_BUSY:
         stall_timeout(db);
         break;
-    case DB_OFF:
     case DB_READY:
+        stall_cancel_hangs(db);
+        break;
+    case DB_OFF:
         break;
     }
     db_leave(db);

@@ -3,8 +3,9 @@
  * also when the connection breaks. Calls are sent in the order they were asked, one pipeline in
  * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
  * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
- * (3 s: asks the server to cancel; 8 s: drops the socket). Works through a transaction pooler:
- * unnamed statements, nothing that outlives a transaction (but see db_own_session). */
+ * (3 s: asks the server to cancel; 8 s, or a cancel request that is not over 2 s after its call:
+ * drops the socket). Works through a transaction pooler: unnamed statements, nothing that outlives
+ * a transaction (but see db_own_session). */
 #ifndef MODEL_DB_DB_H
 #define MODEL_DB_DB_H
 

@@ -344,7 +344,7 @@ finish(struct db *db)
     db->flight = (struct flight){.failed_step = -1};
     loop_cancel(db->loop, db->tls_timer);
     db->tls_timer = 0;
-    db_set_timer(db, 0);
+    stall_over(db);
     db_set_state(db, DB_READY);
     call_answer(c);
     if (!db->is_dead && db->state == DB_READY && writable_has_left(db))

@@ -206,6 +206,8 @@ void stall_answered(struct db *db, const struct call *c); /* and by each call */
  * slow. */
 int stall_line_ms(const struct db *db, const struct call *c);
 void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
+void stall_over(struct db *db);   /* the call is over; from now on READY */
+void stall_cancel_hangs(struct db *db); /* its cancel request had time enough to end */
 
 /* db_writable.c */
 /* Whether the server refused a change because it takes none at present. */

@@ -2,6 +2,7 @@
  * we ask the server to cancel, then we drop the socket. A cancel request goes out on a helper
  * thread, because PQcancel waits for its answer (and is not encrypted: libpq 15 has no other).
  * While a request is under way no other call is sent, so that the request can't hit the wrong call.
+ * A request that is not over CANCEL_MS after its call costs the connection.
  */
 #include "model/db/db_private.h"
 
@@ -17,6 +18,7 @@ enum {
     GREETING_BYTES = 400,
     SLOW_GREETING_US = 500000,
     LINE_PATIENCE_MS = 60000,
+    CANCEL_MS = 2000, /* PQcancel has no time limit of its own */
     WORK_BYTES_PER_MS =
         250 /* a very busy server parses, packs and writes a large value that fast */
 };
@@ -148,6 +150,8 @@ cancel_done(void *ctx)
         log_line(LOG_WARN, "cancel request: %s", k->said);
     if (k->serial == k->db->serial) {
         k->db->is_cancelling = false;
+        if (k->db->state == DB_READY)
+            db_set_timer(k->db, 0);
         db_kick(k->db);
     }
     cancel_free(k);
@@ -164,6 +168,24 @@ stall_cancel(struct db *db)
     *k = (struct cancel){.db = db, .serial = db->serial, .how = how};
     db->is_cancelling = true;
     offload_run(db_offload(db), cancel_work, cancel_done, cancel_free, k);
+}
+
+void
+stall_over(struct db *db)
+{
+    db_set_timer(db, db->is_cancelling ? clock_ms() + CANCEL_MS : 0);
+}
+
+/* libpq does not say whether the request has left, and nobody can take it back: it may still hit a
+ * later call of this session. In a new session it hits nothing. */
+void
+stall_cancel_hangs(struct db *db)
+{
+    struct err e;
+
+    fail(&e, ERR_CONN, "a cancel request was not answered for %d s: connection dropped",
+         CANCEL_MS / 1000);
+    db_broken(db, &e);
 }
 
 void
