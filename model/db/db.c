@@ -262,6 +262,13 @@ is_attended(const struct db *db)
     return db->attended_ms && clock_ms() - db->attended_ms < ATTEND_MS;
 }
 
+/* The server or the gate says no; somebody must change something before waiting can help. */
+static bool
+is_refused(const struct db *db)
+{
+    return db->last_err.kind == ERR_AUTH || db->last_err.kind == ERR_DENIED;
+}
+
 /* 0.25 s doubled up to 4 s; a full server gets more time; 20 % jitter keeps clients apart. */
 static int64_t
 backoff_ms(struct db *db)
@@ -269,6 +276,8 @@ backoff_ms(struct db *db)
     bool is_full = strcmp(db->last_err.sqlstate, "53300") == 0;
     int64_t ms = is_full ? FULL_MS : BACKOFF_MS, max = is_full ? FULL_MAX_MS : BACKOFF_MAX_MS;
 
+    if (db->unattended && is_refused(db))
+        ms = max; /* each attempt writes into the server's log */
     if (is_attended(db) && !is_full)
         max = ATTENDED_MS; /* one second, including the jitter */
     for (int i = 1; i < db->tries && ms < max; i++)
@@ -309,12 +318,15 @@ restart_waiting(struct db *db)
 }
 
 /* True if waiting can't help. If the server accepted us before, its refusal may be temporary:
- * somebody is changing a password or restoring the database. */
+ * somebody is changing a password or restoring the database. So may any refusal of a process that
+ * nobody watches: it may have been started before its database, role or password. */
 static bool
 is_final(const struct db *db)
 {
     enum err_kind why = db->last_err.kind;
 
+    if (db->unattended && is_refused(db))
+        return false;
     if (why == ERR_AUTH)
         return !db->was_up || (db->wants_password && !db->is_trusted);
     return why == ERR_USAGE || why == ERR_DENIED;
@@ -440,6 +452,7 @@ db_new(struct loop *l, const struct db_options *o)
     db->drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
     db->read_only = o->read_only;
     db->once = o->once;
+    db->unattended = o->unattended;
     db->gate = o->gate;
     db->random = (uint64_t)clock_us() * 2654435761U + (uint64_t)getpid() + 1;
     db->flight.failed_step = -1;

@@ -24,7 +24,8 @@
  *   READY        a call, or the server closes the connection
  *   BUSY         the end of the pipeline, after a ROLLBACK if one is due; or of the connection
  *   BACKOFF      its timer, or db_retry_now
- * Every failure leads to BACKOFF, or to OFF if `once` is set or after ERR_AUTH. */
+ * Every failure leads to BACKOFF, or to OFF if `once` is set or after ERR_AUTH (but see
+ * `unattended`). */
 enum db_state {
     DB_OFF,        /* never asked to connect, or stopped after an ERR_AUTH (db.c: is_final) */
     DB_RESOLVING,  /* the helper thread looks a host name up */
@@ -46,6 +47,8 @@ struct db_options {
     bool read_only;           /* BEGIN READ ONLY in every call, one snapshot for all statements */
     bool once; /* never reconnects by itself: the first failure is the answer to all that waits; a
                   later call connects anew (for verbs) */
+    bool unattended; /* no person can act on a refusal (ERR_AUTH, or by the gate): it is tried again
+                        each 4 s, like a server that is away */
     const struct db_gate *gate; /* asked first on each new connection, or NULL; borrowed */
 };
 

@@ -96,7 +96,7 @@ struct db {
     struct offload *off; /* made when first needed */
     char *app_name, *schema, *password;
     int statement_timeout_ms, lock_timeout_ms, warn_ms, drop_ms;
-    bool read_only, once;
+    bool read_only, once, unattended;
     struct keyword *keywords; /* of conninfo and dbname */
     int nkeywords;
     struct err config_err; /* they can't be read */

@@ -19,7 +19,7 @@ struct source {
     struct store *store;
     struct recorder *recorder; /* or NULL */
     struct replay *replay;     /* or NULL; owns the store then */
-    bool read_only, trusts;
+    bool read_only, unattended, trusts;
     struct trust *trust; /* or NULL; shared with the other sources of the place */
     int interval_ms;
     int moves;               /* store_moves() when the actor was last used */
@@ -45,7 +45,8 @@ connect_as(struct source *s, bool acts)
                            .lock_timeout_ms = LOCK_TIMEOUT_MS,
                            .stall_warn_ms = acts ? -1 : 0,
                            .gate = acts ? &s->place.db : NULL,
-                           .read_only = !acts};
+                           .read_only = !acts,
+                           .unattended = s->unattended};
 
     return db_new(s->loop, &o);
 }
@@ -104,6 +105,7 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->trust = o->trust;
     s->name = xstrdup("");
     s->read_only = o->read_only;
+    s->unattended = o->unattended;
     s->adapter = a;
     place_gate_init(&s->place);
     s->watcher = connect_as(s, false);
@@ -124,7 +126,8 @@ source_new_beside(const struct source *first, const char *adapter, const char *s
                                .trust_version = first->trusts,
                                .trust = first->trust,
                                .interval_ms = first->interval_ms,
-                               .read_only = first->read_only};
+                               .read_only = first->read_only,
+                               .unattended = first->unattended};
     struct source *s = source_new(first->loop, &o, e);
 
     if (s && first->password)

@@ -22,6 +22,7 @@ struct source_options {
     struct trust *trust;  /* whom the user trusts there, borrowed; NULL = nothing was said */
     int interval_ms;      /* 0 = 1000 */
     bool read_only;       /* --read-only */
+    bool unattended;      /* nobody looks: as db_options */
     const char *record;   /* --record FILE */
     const char *replay;   /* --replay FILE: nothing is connected to */
 };

@@ -34,11 +34,12 @@ store_now_ms(const struct store *s)
 static void
 try_later(struct store *s, enum store_state state, const struct err *e)
 {
+    bool has_stopped = e->kind == ERR_AUTH && db_state(s->db) == DB_OFF;
+
     s->source.asking = false;
     s->source.state = state;
     s->source.error = *e;
-    s->source.at_ms =
-        e->kind == ERR_AUTH ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
+    s->source.at_ms = has_stopped ? 0 : clock_ms() + MISSING_WAIT_MS; /* see store_refresh */
     store_touch(s);
     store_plan(s);
 }

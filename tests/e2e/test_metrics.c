@@ -283,6 +283,57 @@ a_file_is_whole(void **state)
     proc_done(&p);
 }
 
+/* Waits until the file is there and has that line. */
+static void
+file_says(const char *path, const char *line)
+{
+    static char text[200000];
+    int64_t until = clock_ms() + PROC_WAIT_MS;
+
+    while (clock_ms() < until) {
+        FILE *f = fopen(path, "r");
+        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        if (f)
+            fclose(f);
+        text[n] = '\0';
+        if (strstr(text, line))
+            return;
+        poll(NULL, 0, 20);
+    }
+    fail_msg("no line %s in %s:\n%s", line, path, text);
+}
+
+/* Services are started in any order. The file is first written when the server has refused. */
+static void
+they_wait_for_their_database(void **state)
+{
+    char folder[] = "/tmp/metrics.XXXXXX", path[100];
+    struct proc p, record;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/queuetop.prom", folder);
+    char *late = strdup(pg_dsn("metrics_late"));
+    proc_queuetop(&p, NULL, "-d \"%s\" metrics --file %s --interval 1s", late, path);
+    proc_queuetop(&record, NULL, "-d \"%s\" record %s/tape", late, folder);
+    file_says(path, "queuetop_up{source=\"metrics_late\"} 0\n");
+    proc_want(&record, "does not exist");
+    assert_string_equal(pg_newdb("metrics_late"), late);
+    proc_check(0, NULL, NULL, "-d \"%s\" install", late);
+    file_says(path, "queuetop_up{source=\"metrics_late\"} 1\n");
+    pg_wait(conn,
+            "select count(*) from pg_stat_activity where datname = 'metrics_late' and "
+            "application_name = 'queuetop'",
+            "2", PROC_WAIT_MS);
+    proc_ends(&p);
+    proc_done(&record);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/tape", folder);
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+    free(late);
+}
+
 /* --- by HTTP ---------------------------------------------------------------------------------- */
 
 static int port;
@@ -604,6 +655,7 @@ main(void)
                                        cmocka_unit_test(queues_are_bounded),
                                        cmocka_unit_test(many_sources),
                                        cmocka_unit_test(a_file_is_whole),
+        cmocka_unit_test(they_wait_for_their_database),
                                        cmocka_unit_test(answers),
                                        cmocka_unit_test(a_scrape_costs_nothing),
                                        cmocka_unit_test(strangers_at_the_port),

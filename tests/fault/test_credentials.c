@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +249,39 @@ a_clients_certificate_runs_out(void **state)
     free(dsn);
 }
 
+/* The books connection of a standby is first opened when it takes over, and is refused then. Its
+ * steps go on in the session that is open. */
+static void
+a_standby_takes_over_with_an_old_password(void **state)
+{
+    static const char books[] =
+        "select count(*) from pg_stat_activity where application_name = 'queuetop books'";
+    struct proc a, b;
+    PGconn *conn = pg_connect(pg_dsn("app"));
+    char *dsn = xasprintf("host=localhost port=%d user=keeper dbname=app passfile=pass", port);
+
+    (void)state;
+    pg_run(conn, "alter role keeper password 'first'");
+    put_file("pass", "localhost:%d:*:keeper:first\n", port);
+    proc_queuetop(&a, NULL, "-d \"%s\" schedule --name a", dsn);
+    proc_want(&a, "scheduler a is active");
+    proc_queuetop(&b, NULL, "-d \"%s\" schedule --name b", dsn);
+    proc_want(&b, "scheduler b stands by");
+    pg_run(conn, "alter role keeper password 'second'");
+    kill(a.pid, SIGKILL);
+    proc_wait(&a);
+    proc_done(&a);
+    proc_want(&b, "scheduler b is active");
+    proc_want(&b, "keeping the books: ");
+    proc_want(&b, "password authentication failed");
+    pg_wait(conn, books, "0", WAIT_MS);
+    put_file("pass", "localhost:%d:*:keeper:second\n", port);
+    pg_wait(conn, books, "1", WAIT_MS);
+    proc_ends(&b);
+    PQfinish(conn);
+    free(dsn);
+}
+
 /* --- the server: by TCP with TLS; user known needs a certificate, user keeper a password --- */
 
 static int
@@ -315,6 +349,7 @@ main(void)
         cmocka_unit_test(a_password_is_rotated),
         cmocka_unit_test(the_servers_certificate_runs_out),
         cmocka_unit_test(a_clients_certificate_runs_out),
+        cmocka_unit_test(a_standby_takes_over_with_an_old_password),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -532,6 +532,26 @@ a_key_asks_again(void **state)
     assert_int_equal(h.err.kind, ERR_NONE);
 }
 
+/* Without a person, a server that never accepted us is asked again by the clock. */
+static void
+a_service_asks_again(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h;
+
+    refuse_all(f);
+    open_db(f, (struct db_options){.unattended = true});
+    ask(f, &h);
+    until_tries(f, 1);
+    assert_int_equal(db_state(f->db), DB_BACKOFF);
+    assert_int_equal(db_last_error(f->db)->kind, ERR_AUTH);
+    assert_false(h.done);
+    fake_reset(f->fake);
+    good(f, 5);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_NONE);
+}
+
 static void
 password_is_never_said(void **state)
 {
@@ -914,6 +934,7 @@ main(void)
         T(a_refusal_passes),
         T(the_wait_for_a_leader_is_bounded),
         T(a_key_asks_again),
+        T(a_service_asks_again),
         T(password_is_never_said),
         T(silence_is_cancelled),
         T(bytes_that_go_out_are_life),

@@ -116,6 +116,7 @@ run_recorder(struct cli *c, const void *opts)
                                 .trust = cli_trust(c),
                                 .interval_ms = (int)o->interval_ms,
                                 .read_only = true,
+                                .unattended = true,
                                 .record = c->words[0]};
 
     loop_on_signal(c->loop, SIGINT, on_signal, &r);

@@ -43,6 +43,7 @@ books_db(struct cli *c)
     o.app_name = "queuetop books";
     o.stall_warn_ms = SCHEDULER_STALL_MS;
     o.stall_drop_ms = SCHEDULER_STALL_MS + 5000;
+    o.unattended = true; /* first opened when this scheduler takes over: it must not give up then */
     return db_new(c->loop, &o);
 }
 
