@@ -75,7 +75,8 @@ void queuetop_problem(struct queuetop_run *run, const char *error, const char *t
 /* True if the work is no longer wanted: an operator cancelled it, its time is over, or its lease is
  * lost. */
 bool queuetop_unwanted(const struct queuetop_run *run);
-/* Answers for a job whose callback returned QUEUETOP_LATER; from the thread of the worker. */
+/* Answers for a job whose callback returned QUEUETOP_LATER; from the thread of the worker, also in
+ * the callback of another job. If the callback has not returned yet, the answer waits for that. */
 void queuetop_finish(struct queuetop_run *run, enum queuetop_outcome outcome);
 
 struct queuetop_options {

@@ -175,7 +175,7 @@ worker_pump(struct worker *w)
 {
     int64_t now = clock_ms();
 
-    if (w->has_left)
+    if (w->has_left || w->is_calling)
         return;
     node_watch(w);
     sleep_keep(w, now);

@@ -62,7 +62,7 @@ work(void *ctx)
     return NULL;
 }
 
-static void call_end(struct slot *s, enum queuetop_outcome outcome);
+static void call_returned(struct slot *s, enum queuetop_outcome outcome);
 
 static void
 on_finished(void *ctx, short revents)
@@ -78,8 +78,7 @@ on_finished(void *ctx, short revents)
     pthread_mutex_unlock(&p->lock);
     while (run) {
         struct queuetop_run *next = run->next;
-        if (run->outcome != QUEUETOP_LATER)
-            call_end(slot_of(run), run->outcome);
+        call_returned(slot_of(run), run->outcome);
         run = next;
     }
     worker_pump(p->w);
@@ -159,9 +158,10 @@ call_start(struct slot *s, const struct queue_job *job)
         pool_add(w->pool, &s->run);
         return;
     }
+    w->is_calling = true;
     enum queuetop_outcome outcome = w->o.fn(w->o.fn_ctx, &s->run.task);
-    if (outcome != QUEUETOP_LATER)
-        call_end(s, outcome);
+    w->is_calling = false;
+    call_returned(s, outcome);
 }
 
 static void
@@ -199,6 +199,19 @@ call_end(struct slot *s, enum queuetop_outcome outcome)
     job_over(s);
 }
 
+/* The slot is not freed before the function has returned: until then the task is in use, and a
+ * thread may hold the run. */
+static void
+call_returned(struct slot *s, enum queuetop_outcome outcome)
+{
+    if (outcome != QUEUETOP_LATER)
+        call_end(s, outcome);
+    else if (s->run.is_finished)
+        call_end(s, s->run.finish);
+    else
+        s->run.is_later = true;
+}
+
 /* --- what a function may say --- */
 
 void
@@ -230,6 +243,11 @@ queuetop_finish(struct queuetop_run *run, enum queuetop_outcome outcome)
 {
     struct worker *w = slot_of(run)->w;
 
+    if (!run->is_later) {
+        run->is_finished = true;
+        run->finish = outcome;
+        return;
+    }
     call_end(slot_of(run), outcome);
     worker_pump(w);
 }

@@ -29,6 +29,9 @@ struct queuetop_run { /* one call of a function; first in its slot */
     size_t result_len;
     char *error, *trace;
     enum queuetop_outcome outcome;
+    bool is_later;    /* the loop knows that the function has returned QUEUETOP_LATER */
+    bool is_finished; /* queuetop_finish was called before that, with the outcome `finish` */
+    enum queuetop_outcome finish;
     atomic_bool is_unwanted;
     struct queuetop_run *next; /* the next in a list of the pool */
 };
@@ -98,6 +101,7 @@ struct worker {
     int ahead;           /* how many are claimed ahead now */
     int64_t job_us;      /* how long a job takes, about */
     struct pool *pool;   /* of the threads, or NULL */
+    bool is_calling;     /* a function runs in the loop */
     struct guard *guard; /* of the commands, or NULL */
     struct outbox box[ANSWER_KINDS];
     struct worker_counts counts;
@@ -144,7 +148,9 @@ struct worker {
     struct err said_claim;  /* last complaint about claims */
 };
 
-/* worker.c: looks at everything and does what is due; call it after every change. */
+/* worker.c: looks at everything and does what is due; call it after every change. Within a function
+ * that runs in the loop it does nothing, because jobs are just being started: the job of the
+ * function is still in its list. Whoever started them calls it afterwards. */
 void worker_pump(struct worker *w);
 
 /* worker_claim.c */

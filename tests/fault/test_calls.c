@@ -200,7 +200,119 @@ a_job_may_be_finished_later(void **state)
     PQfinish(conn);
 }
 
+struct early {
+    struct queuetop_worker *w;
+    struct queuetop_run *run;
+    atomic_bool is_finished, has_lost_task;
+    int fd;
+};
+
+static void
+finish_early(void *ctx, short revents)
+{
+    struct early *s = ctx;
+    eventfd_t n;
+
+    (void)revents;
+    (void)eventfd_read(s->fd, &n);
+    queuetop_finish(s->run, QUEUETOP_DONE);
+    atomic_store(&s->is_finished, true);
+}
+
+/* In a thread: the loop finishes the job before the function returns. */
+static enum queuetop_outcome
+return_late(void *ctx, const struct queuetop_task *task)
+{
+    struct early *s = ctx;
+
+    atomic_store(&s->is_finished, false);
+    s->run = task->run;
+    eventfd_write(s->fd, 1);
+    while (!atomic_load(&s->is_finished))
+        poll(NULL, 0, 1);
+    if (!task->id)
+        atomic_store(&s->has_lost_task, true);
+    return QUEUETOP_LATER;
+}
+
+static void
+a_job_is_not_over_before_its_function(void **state)
+{
+    struct early s = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+
+    (void)state;
+    enter("early");
+    pg_run(conn, "insert into queues.queue (queue) select 'q' from generate_series(1, 3)");
+    s.w = worker(
+        (struct queuetop_options){.fn = return_late, .ctx = &s, .threads = 1, .drain = true});
+    queuetop_watch(s.w, s.fd, POLLIN, finish_early, &s);
+    assert_int_equal(run(s.w).done, 3);
+    assert_false(atomic_load(&s.has_lost_task));
+    check("select count(*) || ' ' || sum(tries) from queues.history", "3 3");
+    close(s.fd);
+    PQfinish(conn);
+}
+
 /* --- ahead --- */
+
+struct within {
+    struct queuetop_worker *w;
+    struct queuetop_run *runs[8];
+    int n, fd;
+};
+
+static void
+finish_some(void *ctx, short revents)
+{
+    struct within *s = ctx;
+    eventfd_t count;
+
+    (void)revents;
+    (void)eventfd_read(s->fd, &count);
+    if (s->n == 2) {
+        queuetop_finish(s->runs[1], QUEUETOP_DONE);
+        return;
+    }
+    for (int i = 2; i < s->n; i++)
+        queuetop_finish(s->runs[i], QUEUETOP_DONE);
+    queuetop_worker_stop(s->w);
+}
+
+/* Many short ones; the third long one finishes the first. */
+static enum queuetop_outcome
+finish_another(void *ctx, const struct queuetop_task *task)
+{
+    struct within *s = ctx;
+    struct queuetop_run *first = s->n == 2 ? s->runs[0] : NULL;
+
+    if (!task->payload)
+        return QUEUETOP_DONE;
+    assert_true(s->n < 8);
+    s->runs[s->n++] = task->run;
+    if (first)
+        queuetop_finish(first, QUEUETOP_DONE);
+    if (s->n >= 2)
+        eventfd_write(s->fd, 1);
+    return QUEUETOP_LATER;
+}
+
+static void
+a_function_may_finish_another_job(void **state)
+{
+    struct within s = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+
+    (void)state;
+    enter("within");
+    pg_run(conn, "insert into queues.queue (queue, payload) select 'q', case when i > 500 then "
+                 "'1'::json end from generate_series(1, 503) i");
+    s.w = worker((struct queuetop_options){.fn = finish_another, .ctx = &s, .jobs = 2});
+    queuetop_watch(s.w, s.fd, POLLIN, finish_some, &s);
+    assert_int_equal(run(s.w).done, 503);
+    assert_int_equal(s.n, 3);
+    check("select count(*) || ' ' || sum(tries) from queues.history", "503 503");
+    close(s.fd);
+    PQfinish(conn);
+}
 
 struct slow {
     struct queuetop_worker *w;
@@ -301,6 +413,8 @@ main(void)
         cmocka_unit_test(what_a_function_says_is_kept),
         cmocka_unit_test(threads_may_block),
         cmocka_unit_test(a_job_may_be_finished_later),
+        cmocka_unit_test(a_job_is_not_over_before_its_function),
+        cmocka_unit_test(a_function_may_finish_another_job),
         cmocka_unit_test(what_was_claimed_ahead_goes_back),
         cmocka_unit_test(a_function_is_told_that_its_time_is_over),
     };
