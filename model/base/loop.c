@@ -230,6 +230,14 @@ run_timers(struct loop *l)
 
 /* --- signals --- */
 
+bool
+loop_takes_signals(struct loop *l)
+{
+    if (l->signal_fd < 0)
+        l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    return l->signal_fd >= 0;
+}
+
 void
 loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx)
 {

@@ -33,6 +33,9 @@ void loop_cancel(struct loop *l, int timer);
 
 /* Blocks the signal and delivers it in the loop instead. Each signal has one handler. */
 void loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx);
+/* Gets the descriptor for signals. False with errno: none is free, and loop_on_signal would end the
+ * program. */
+bool loop_takes_signals(struct loop *l);
 /* For a child before exec: the signal mask and dispositions as they were before this loop. */
 void loop_child_signals(const struct loop *l);
 

@@ -5,7 +5,6 @@
  * An eventfd tells the loop that a job is done. */
 #include "model/base/offload.h"
 
-#include <assert.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -160,14 +159,16 @@ run_finished(void *ctx, short revents)
 struct offload *
 offload_new(struct loop *l)
 {
+    int event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+    if (event_fd < 0)
+        return NULL;
     struct offload *o = xcalloc(1, sizeof *o);
     struct shared *s = xcalloc(1, sizeof *s);
-
     pthread_mutex_init(&s->lock, NULL);
     list_init(&s->waiting);
     list_init(&s->finished);
-    s->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    assert(s->event_fd >= 0);
+    s->event_fd = event_fd;
     s->refs = 1;
     o->loop = l;
     o->shared = s;

@@ -7,7 +7,7 @@
 #include "model/base/loop.h"
 
 struct offload;
-struct offload *offload_new(struct loop *l);
+struct offload *offload_new(struct loop *l); /* NULL with errno: no descriptor is free */
 /* Does not wait for a job that hangs: that thread is detached and frees its memory itself. */
 void offload_free(struct offload *o);
 /* `work` may use only ctx. If the offload is freed before the job is done, `drop` runs instead of

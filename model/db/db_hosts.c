@@ -5,6 +5,7 @@
 #include "model/db/db_private.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,12 +225,18 @@ lookup_done(void *ctx)
 void
 hosts_look_up(struct db *db, int i)
 {
-    struct host_lookup *k = xcalloc(1, sizeof *k);
+    struct host *h = &db->attempt.hosts[i];
+    struct offload *off = db_offload(db);
 
+    if (!off) {
+        h->problem = xasprintf("could not look up host name \"%s\": %s", h->name, strerror(errno));
+        return;
+    }
+    struct host_lookup *k = xcalloc(1, sizeof *k);
     *k = (struct host_lookup){.db = db, .serial = db->serial, .index = i};
-    k->name = xstrdup(db->attempt.hosts[i].name);
+    k->name = xstrdup(h->name);
     db->attempt.lookups++;
-    offload_run(db_offload(db), lookup_work, lookup_done, lookup_free, k);
+    offload_run(off, lookup_work, lookup_done, lookup_free, k);
 }
 
 void

@@ -157,7 +157,7 @@ void db_set_timer(struct db *db, int64_t at_ms);
 /* The connection or the attempt has ended. Chooses the next state and answers the calls that fail.
  */
 void db_broken(struct db *db, const struct err *why);
-struct offload *db_offload(struct db *db);
+struct offload *db_offload(struct db *db); /* NULL with errno: no descriptor is free */
 
 /* db_calls.c */
 struct call *call_new(const struct db *db, const struct db_call *what); /* copies it */
@@ -181,7 +181,8 @@ void connect_free(struct db *db); /* frees the configuration */
 void keywords_base(const struct db *db, struct keywords *k);                /* all but the hosts */
 void keywords_add(struct keywords *k, const char *name, const char *value); /* borrowed */
 void hosts_find(struct db *db);               /* fills the attempt's hosts; reads files only */
-void hosts_look_up(struct db *db, int i);     /* calls connect_begin after the last answer */
+/* Calls connect_begin after the last answer. If no descriptor is free, the host has a problem. */
+void hosts_look_up(struct db *db, int i);
 void options_free(PQconninfoOption *options); /* wipes the password */
 bool host_is_socket(const char *name);
 bool host_is_numeric(const char *name);

@@ -160,14 +160,15 @@ cancel_done(void *ctx)
 void
 stall_cancel(struct db *db)
 {
-    PGcancel *how = db->is_cancelling ? NULL : PQgetCancel(db->conn);
+    struct offload *off = db->is_cancelling ? NULL : db_offload(db);
+    PGcancel *how = off ? PQgetCancel(db->conn) : NULL;
 
     if (!how)
         return;
     struct cancel *k = xcalloc(1, sizeof *k);
     *k = (struct cancel){.db = db, .serial = db->serial, .how = how};
     db->is_cancelling = true;
-    offload_run(db_offload(db), cancel_work, cancel_done, cancel_free, k);
+    offload_run(off, cancel_work, cancel_done, cancel_free, k);
 }
 
 void

@@ -4,6 +4,7 @@
  */
 #include "model/worker/queuetop.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -182,6 +183,8 @@ queuetop_worker_new(const struct queuetop_options *o, struct queuetop_error *e)
 
     w->loop = loop_new();
     w->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    bool has_fds = w->event_fd >= 0 && (!o->signals || loop_takes_signals(w->loop));
+    int lacks = errno;
     w->schema = xstrdup(o->schema ? o->schema : "queues");
     w->node = copy_of(o->node);
     w->nqueues = o->queues ? o->nqueues : 0;
@@ -195,7 +198,9 @@ queuetop_worker_new(const struct queuetop_options *o, struct queuetop_error *e)
                                                  .app_name = "queuetop worker",
                                                  .gate = &w->gate.db});
     struct worker_options all = options_of(w, o);
-    if (!o->fn)
+    if (!has_fds)
+        fail(&own, ERR_SYS, "no descriptor for a worker: %s", strerror(lacks));
+    else if (!o->fn)
         fail(&own, ERR_USAGE, "a worker needs a function");
     else if (check_sleep(o, &own))
         w->worker = worker_new(w->loop, w->db, &all, &own);

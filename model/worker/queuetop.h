@@ -105,11 +105,12 @@ struct queuetop_options {
     queuetop_fn *fn;
     void *ctx;
 };
-/* Copies all that o points to, except ctx. NULL: *e says why. */
+/* Copies all that o points to, except ctx. NULL: *e says why; also if fewer threads can be started
+ * than that, or no descriptor is free. */
 struct queuetop_worker *queuetop_worker_new(const struct queuetop_options *o,
                                             struct queuetop_error *e);
 /* Works until the worker is drained, idle or stopped, or a signal ends it: true. False: it can't go
- * on; *e says why. */
+ * on; *e says why. A worker runs once: a second call returns false. */
 bool queuetop_worker_run(struct queuetop_worker *w, struct queuetop_error *e);
 /* Finishes what runs, then ends. From any thread, and from a signal handler. */
 void queuetop_worker_stop(struct queuetop_worker *w);

@@ -250,14 +250,18 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
         w->slots[i].w = w;
     for (int i = 0; i < ANSWER_KINDS; i++)
         w->box[i].w = w;
-    if (o->threads > 0)
-        w->pool = pool_new(w, o->threads);
+    if (o->threads > 0 && !(w->pool = pool_new(w, o->threads, e))) {
+        worker_free(w);
+        return NULL;
+    }
     return w;
 }
 
 bool
 worker_run(struct worker *w, struct err *e)
 {
+    if (w->has_left)
+        return fail(e, ERR_USAGE, "this worker has ended: make a new one");
     if (!w->o.no_signals) {
         loop_on_signal(w->loop, SIGTERM, on_signal, w);
         loop_on_signal(w->loop, SIGINT, on_signal, w);

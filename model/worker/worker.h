@@ -43,11 +43,13 @@ struct worker_counts {
 };
 
 struct worker;
-/* ERR_USAGE if the command can't be found: so the worker does not start, and no job fails. */
+/* ERR_USAGE if the command can't be found, ERR_SYS if a thread can't be started: so the worker does
+ * not start, and no job fails. */
 struct worker *worker_new(struct loop *l, struct db *db, const struct worker_options *o,
                           struct err *e);
 /* Turns the loop until the worker has ended: drained, idle, told to by SIGTERM, SIGINT or SIGHUP
- * (the first finishes what runs, the second kills and gives back at once), or refused (false). */
+ * (the first finishes what runs, the second kills and gives back at once), or refused (false). Only
+ * once: false after that. */
 bool worker_run(struct worker *w, struct err *e) __attribute__((warn_unused_result));
 /* False after worker_run: jobs were killed, or answers could not be delivered. */
 bool worker_is_clean(const struct worker *w);

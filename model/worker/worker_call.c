@@ -3,6 +3,7 @@
  * was given: it takes the run from one list and puts it on the other, and an eventfd wakes the
  * loop. call_end makes the answer, always in the loop.
  */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -84,25 +85,43 @@ on_finished(void *ctx, short revents)
     worker_pump(p->w);
 }
 
+/* 0, or why there are fewer threads than that. */
+static int
+start_threads(struct pool *p, int threads)
+{
+    sigset_t all, old;
+    int why = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    while (p->n < threads && why == 0) {
+        why = pthread_create(&p->threads[p->n], NULL, work, p);
+        p->n += why == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return why;
+}
+
 struct pool *
-pool_new(struct worker *w, int threads)
+pool_new(struct worker *w, int threads, struct err *e)
 {
     struct pool *p = xcalloc(1, sizeof *p);
-    sigset_t all, old;
 
     p->w = w;
     p->waiting_end = &p->waiting;
     p->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int why = p->event_fd < 0 ? errno : 0;
     p->watch = loop_watch(w->loop, p->event_fd, POLLIN, on_finished, p);
     p->threads = xcalloc((size_t)threads, sizeof *p->threads);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->news, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    while (p->n < threads && pthread_create(&p->threads[p->n], NULL, work, p) == 0)
-        p->n++;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return p;
+    if (why == 0)
+        why = start_threads(p, threads);
+    if (why == 0)
+        return p;
+    fail(e, ERR_SYS, "%d of %d threads started: %s", p->n, threads, strerror(why));
+    pool_free(p);
+    return NULL;
 }
 
 void
@@ -118,7 +137,8 @@ pool_free(struct pool *p)
     for (int i = 0; i < p->n; i++)
         pthread_join(p->threads[i], NULL);
     loop_unwatch(p->w->loop, p->watch);
-    close(p->event_fd);
+    if (p->event_fd >= 0)
+        close(p->event_fd);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->news);
     free(p->threads);

@@ -183,7 +183,8 @@ int64_t held_due_ms(const struct worker *w);
 void held_free(struct worker *w);
 
 /* worker_call.c: functions */
-struct pool *pool_new(struct worker *w, int threads);
+/* NULL: *e says why not all threads run. */
+struct pool *pool_new(struct worker *w, int threads, struct err *e);
 void pool_free(struct pool *p); /* waits for the functions that run */
 void call_start(struct slot *s, const struct queue_job *job);
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "model/worker/queuetop.h"
@@ -406,6 +408,63 @@ a_function_is_told_that_its_time_is_over(void **state)
     PQfinish(conn);
 }
 
+/* --- what a worker needs --- */
+
+/* In a process of its own, with so many free descriptors and such stacks: true if there is no
+ * worker, and `text` says why. */
+static bool
+is_refused(struct queuetop_options o, int files, size_t stack, const char *text)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct queuetop_error e = {0};
+        pthread_attr_t attr;
+        int next = eventfd(0, EFD_CLOEXEC);
+        rlim_t limit = (rlim_t)(next + files);
+        pthread_attr_init(&attr);
+        pthread_attr_setstacksize(&attr, stack);
+        pthread_setattr_default_np(&attr);
+        close(next);
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){limit, limit});
+        o.conninfo = dsn;
+        _exit(!queuetop_worker_new(&o, &e) && strstr(e.text, text) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void
+there_is_no_worker_without_threads_or_files(void **state)
+{
+    const struct queuetop_options loop = {.fn = obey}, signals = {.fn = obey, .signals = true},
+                                  threads = {.fn = obey, .threads = 2};
+    size_t usual = 1 << 20, huge = (size_t)1 << 50;
+
+    (void)state;
+    assert_true(is_refused(loop, 0, usual, "no descriptor"));
+    assert_true(is_refused(signals, 1, usual, "no descriptor"));
+    assert_true(is_refused(threads, 1, usual, "0 of 2 threads"));
+    assert_true(is_refused(threads, 2, huge, "0 of 2 threads"));
+    assert_false(is_refused(threads, 2, usual, ""));
+}
+
+static void
+a_worker_runs_once(void **state)
+{
+    struct queuetop_error e = {0};
+
+    (void)state;
+    enter("once");
+    struct queuetop_worker *w = worker((struct queuetop_options){.fn = obey, .drain = true});
+    assert_true(queuetop_worker_run(w, &e));
+    assert_false(queuetop_worker_run(w, &e));
+    assert_non_null(strstr(e.text, "has ended"));
+    queuetop_worker_free(w);
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -417,6 +476,8 @@ main(void)
         cmocka_unit_test(a_function_may_finish_another_job),
         cmocka_unit_test(what_was_claimed_ahead_goes_back),
         cmocka_unit_test(a_function_is_told_that_its_time_is_over),
+        cmocka_unit_test(there_is_no_worker_without_threads_or_files),
+        cmocka_unit_test(a_worker_runs_once),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

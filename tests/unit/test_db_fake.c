@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -800,6 +801,27 @@ a_cancel_that_hangs_keeps_nobody(void **state)
     assert_int_equal(f->fake->connections, 2);
 }
 
+/* The helper thread that looks a name up needs a descriptor. A program may have none left for a
+ * while: it must go on, and the call learns why. */
+static void
+a_name_without_a_descriptor(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit usual, none;
+    struct heard h;
+    int next = dup(STDERR_FILENO);
+
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = usual.rlim_max};
+    f->db = db_new(f->loop, &(struct db_options){.conninfo = "host=none.invalid", .once = true});
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    get(f, &h);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "could not look up host name \"none.invalid\""));
+}
+
 static void
 nonsense_breaks_the_connection_only(void **state)
 {
@@ -944,6 +966,7 @@ main(void)
         T(cancel_on_request),
         T(late_cancel_hits_nothing_else),
         T(a_cancel_that_hangs_keeps_nobody),
+        T(a_name_without_a_descriptor),
         T(nonsense_breaks_the_connection_only),
         T(nonsense_as_greeting),
         T(notices_and_last_words),
