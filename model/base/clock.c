@@ -20,6 +20,15 @@ clock_ms(void)
     return clock_us() / 1000;
 }
 
+int64_t
+clock_slept_ms(void)
+{
+    struct timespec t = {0};
+
+    clock_gettime(CLOCK_BOOTTIME, &t); /* first: so the result is never too large */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 - clock_ms();
+}
+
 /* QUEUETOP_NOW: digits only are milliseconds, else YYYY-MM-DD[(T| )HH:MM:SS][Z] in UTC. */
 static bool
 parse_now(const char *s, int64_t *ms)

@@ -244,6 +244,7 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
     w->node = o->node ? xstrdup(o->node) : worker_make_name();
     w->sleep_slot = w->listen_slot = -1;
     w->idle_since_ms = clock_ms();
+    w->slept_ms = clock_slept_ms();
     queue_make_id(w->session);
     w->slots = xcalloc((size_t)o->jobs, sizeof *w->slots);
     for (int i = 0; i < o->jobs; i++)

@@ -199,6 +199,7 @@ claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, 
 {
     w->is_claiming = false;
     w->sleep_slot = -1;
+    jobs_count_suspension(w);
     if (e->kind != ERR_NONE) {
         claim_failed(w, e);
         return;

@@ -1,8 +1,9 @@
 /*
  * One job in one slot: starts the command, keeps the lease while it runs, makes an answer of its
  * end. The time left on a lease is counted by our own monotonic clock, from before the request that
- * got the lease was sent: so it never seems longer than it is. When this count is over, the command
- * is killed and no answer is sent.
+ * got the lease was sent, and the time in which this machine was suspended is added: so the lease
+ * never seems longer than it is. When this count is over, the command is killed and no answer is
+ * sent.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,7 @@ enum {
     EXTEND_MS = 5000, /* at the latest, because its answer also reports an operator's cancel */
     EXTEND_RETRY_MS = 250,
     EXTEND_MAX = 1000,
+    SUSPEND_MS = 100, /* less is no suspension: the two clocks are not read at the same moment */
     ENV_WORDS = 6
 };
 
@@ -344,11 +346,30 @@ call_over_ms(const struct slot *s)
 }
 
 void
+jobs_count_suspension(struct worker *w)
+{
+    int64_t slept = clock_slept_ms(), more = slept - w->slept_ms;
+
+    if (more < SUSPEND_MS)
+        return;
+    w->slept_ms = slept;
+    w->claim_sent_ms -= more;
+    w->extend_sent_ms -= more;
+    for (int i = 0; i < w->o.jobs; i++) {
+        w->slots[i].over_ms -= more;
+        w->slots[i].extend_at_ms -= more;
+    }
+    for (int i = 0; i < w->nheld; i++)
+        w->held[i].asked_ms -= more;
+}
+
+void
 jobs_keep(struct worker *w)
 {
-    int64_t now = clock_ms();
     const struct slot *first = NULL;
 
+    jobs_count_suspension(w);
+    int64_t now = clock_ms();
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
         /* if the command has ended while this process was stopped, its answer is still sent; the

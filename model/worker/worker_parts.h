@@ -129,6 +129,7 @@ struct worker {
     bool is_clock_unheard; /* the queue has no node_clock, or no right to it */
     bool is_clock_wrong;   /* and the log says so */
     int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
+    int64_t slept_ms; /* clock_slept_ms() up to which the times of leases were moved */
     int idle_wait_ms, claimed_n;
     int sleep_slot;      /* where we wait on the server for jobs, -1 = nowhere */
     bool is_first;       /* we wait in slot 0: if we take no more jobs, another worker should wait
@@ -195,6 +196,9 @@ void job_kill(struct slot *s, enum slot_why why);
 /* Kills jobs whose lease is over by our own count, and extends the leases of the others. */
 void jobs_keep(struct worker *w);
 void jobs_check(struct worker *w); /* after SIGCHLD */
+/* The monotonic clock stood still while this machine was suspended, the leases did not: moves their
+ * times, also those of requests that are still out, back by as much. */
+void jobs_count_suspension(struct worker *w);
 /* When the next thing is due for a running job; INT64_MAX = nothing. */
 int64_t jobs_due_ms(const struct worker *w);
 

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "model/worker/queuetop.h"
@@ -465,6 +467,45 @@ a_worker_runs_once(void **state)
     PQfinish(conn);
 }
 
+/* --- a machine that was suspended --- */
+
+static atomic_int slept_s;
+
+/* In place of the C library's: CLOCK_BOOTTIME has gone on while all other clocks stood still. */
+int
+clock_gettime(clockid_t id, struct timespec *t)
+{
+    int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+    if (id == CLOCK_BOOTTIME)
+        t->tv_sec += atomic_load(&slept_s);
+    return rc;
+}
+
+/* The server may be away when the machine is on again: the worker must know it by itself. */
+static enum queuetop_outcome
+sleep_through(void *ctx, const struct queuetop_task *task)
+{
+    (void)ctx;
+    atomic_store(&slept_s, 3600);
+    for (int ms = 0; ms < WAIT_MS && !queuetop_unwanted(task->run); ms += 5)
+        poll(NULL, 0, 5);
+    return QUEUETOP_DONE;
+}
+
+static void
+a_suspended_machine_loses_its_leases(void **state)
+{
+    (void)state;
+    enter("suspended");
+    pg_run(conn, "insert into queues.queue (queue) values ('q')");
+    struct queuetop_counts n = run(worker((struct queuetop_options){
+        .fn = sleep_through, .threads = 1, .timeout_ms = 600000, .drain = true}));
+    assert_int_equal(n.lost, 1);
+    assert_int_equal(n.done, 0);
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -478,6 +519,7 @@ main(void)
         cmocka_unit_test(a_function_is_told_that_its_time_is_over),
         cmocka_unit_test(there_is_no_worker_without_threads_or_files),
         cmocka_unit_test(a_worker_runs_once),
+        cmocka_unit_test(a_suspended_machine_loses_its_leases),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);
