@@ -35,6 +35,7 @@ struct child {
     pid_t pid;
     struct pipe_end in, out, err;
     int status_fd; /* errno of a failed exec comes here */
+    int why;       /* this errno, once it was read */
     struct buf input;
     size_t written;
     struct buf output, tail;
@@ -290,12 +291,18 @@ child_new(struct loop *l, const struct child_start *s, child_fn *fn, void *ctx, 
     return c;
 }
 
+bool
+child_has_started(struct child *c)
+{
+    /* exec closes the pipe; if it fails, the child writes into the pipe first */
+    return c->why == 0 && read(c->status_fd, &c->why, sizeof c->why) == 0;
+}
+
 /* --- ending --- */
 
 static void
 make_report(struct child *c, int status, struct child_report *r)
 {
-    int why = 0;
     size_t tail = c->tail.len < c->tail_limit ? c->tail.len : c->tail_limit;
 
     *r = (struct child_report){
@@ -309,9 +316,9 @@ make_report(struct child *c, int status, struct child_report *r)
         .tail_len = tail,
         .tail_all = c->tail_all,
     };
-    if (read(c->status_fd, &why, sizeof why) == (ssize_t)sizeof why) {
+    if (c->why != 0 || read(c->status_fd, &c->why, sizeof c->why) == (ssize_t)sizeof c->why) {
         r->end = CHILD_NOT_STARTED;
-        r->code = why;
+        r->code = c->why;
     }
 }
 

@@ -55,6 +55,8 @@ struct child *child_new(struct loop *l, const struct child_start *s, child_fn *f
 /* Call it for every child after SIGCHLD. If the child has ended, this reports the end and returns
  * true. */
 bool child_check(struct child *c);
+/* True if the command runs: the system has taken its program. */
+bool child_has_started(struct child *c);
 /* Ends it: SIGTERM to the group, SIGKILL after grace_ms; 0 = SIGKILL at once. */
 void child_kill(struct child *c, int64_t grace_ms);
 /* Kills what still runs, without a report. */

@@ -158,7 +158,7 @@ set_timer(struct worker *w, int64_t now)
 
     due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
     due = earlier(due, sleep_due_ms(w, now));
-    if (w->o.max_idle_ms > 0 && w->running == 0 && !may_claim(w))
+    if (w->o.max_idle_ms > 0 && w->running == 0 && claims_due_ms(w) == INT64_MAX)
         due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
     if (w->o.drain && w->was_idle && !w->is_asking)
         due = earlier(due, w->ask_at_ms);

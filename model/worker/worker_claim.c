@@ -32,18 +32,27 @@ room(const struct worker *w)
     return left < most ? left : most;
 }
 
-bool
-may_claim(const struct worker *w)
+/* True if only the time may be against a claim. */
+static bool
+wants_jobs(const struct worker *w)
 {
     return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
            !w->is_claiming && !w->is_lulling && !w->is_tidying && room(w) > 0 &&
            answers_left(w) < ANSWERS_MAX;
 }
 
+bool
+may_claim(const struct worker *w)
+{
+    return wants_jobs(w) && (w->start_wait_ms == 0 || clock_ms() >= w->start_at_ms);
+}
+
 int64_t
 claims_due_ms(const struct worker *w)
 {
-    return may_claim(w) ? w->claim_at_ms : INT64_MAX;
+    if (!wants_jobs(w))
+        return INT64_MAX;
+    return w->claim_at_ms > w->start_at_ms ? w->claim_at_ms : w->start_at_ms;
 }
 
 struct queue_claim

@@ -21,6 +21,8 @@ enum {
     EXTEND_RETRY_MS = 250,
     EXTEND_MAX = 1000,
     SUSPEND_MS = 100, /* less is no suspension: the two clocks are not read at the same moment */
+    START_MS = 1000, /* after a command could not be started; doubles */
+    START_MOST_MS = 30000,
     ENV_WORDS = 6
 };
 
@@ -98,6 +100,64 @@ cannot_start(const struct child_report *r)
     return r->end == CHILD_NOT_STARTED && r->code != E2BIG;
 }
 
+/* False if the program is being written, or the machine lacks something for a moment. */
+static bool
+is_lasting(int code)
+{
+    return code != ETXTBSY && code != ENOMEM && code != EAGAIN && code != EIO && code != ESTALE &&
+           code != EMFILE && code != ENFILE;
+}
+
+static bool
+any_has_run(struct worker *w)
+{
+    for (int i = 0; i < w->o.jobs && !w->has_run; i++)
+        w->has_run = w->slots[i].child && child_has_started(w->slots[i].child);
+    return w->has_run;
+}
+
+/* Takes no jobs for a while, because a command could not be started. */
+static void
+wait_with_starts(struct worker *w, const char *why)
+{
+    int64_t now = clock_ms();
+
+    if (w->start_wait_ms > 0 && now < w->start_at_ms) /* its job came together with the last one */
+        return;
+    if (w->start_wait_ms == 0)
+        log_line(LOG_WARN, "%s; giving jobs back until the command can be run", why);
+    w->start_wait_ms = w->start_wait_ms ? w->start_wait_ms * 2 : START_MS;
+    if (w->start_wait_ms > START_MOST_MS)
+        w->start_wait_ms = START_MOST_MS;
+    w->start_at_ms = now + w->start_wait_ms;
+}
+
+/* A command that can't be run ends the worker, unless it has run before: then somebody replaces its
+ * file, and the worker waits for the new one. With --drain it ends, because it must not wait for
+ * ever. */
+static void
+start_failed(struct worker *w, int code)
+{
+    struct err e = {0};
+
+    fail(&e, ERR_USAGE, "can't run %s: %s", w->path, strerror(code));
+    if (is_lasting(code) && (w->o.drain || !any_has_run(w)))
+        w->fatal = e;
+    else
+        wait_with_starts(w, e.text);
+}
+
+/* The command of this slot has started. */
+static void
+note_start(const struct slot *s)
+{
+    struct worker *w = s->w;
+
+    w->has_run = true;
+    if (s->started_us / 1000 >= w->start_at_ms) /* an older one does not show that it works again */
+        w->start_wait_ms = 0;
+}
+
 static void
 on_child(void *ctx, const struct child_report *r)
 {
@@ -107,8 +167,10 @@ on_child(void *ctx, const struct child_report *r)
     enum answer_kind kind = ANSWER_FAIL;
 
     memcpy(a.id, s->id, sizeof a.id);
+    if (r->end != CHILD_NOT_STARTED)
+        note_start(s);
     if (cannot_start(r)) {
-        fail(&w->fatal, ERR_USAGE, "can't run %s: %s", w->path, strerror(r->code));
+        start_failed(w, r->code);
         kind = ANSWER_GIVE_BACK;
     } else if (s->why == WHY_GIVE_BACK) {
         kind = ANSWER_GIVE_BACK;
@@ -240,8 +302,7 @@ command_start(struct slot *s, const struct queue_job *job, int64_t asked_ms)
 
     s->child = start_child(s, job, &e);
     if (!s->child) {
-        log_line(LOG_WARN, "%s; giving the job back", e.text);
-        w->claim_at_ms = clock_ms() + 1000;
+        wait_with_starts(w, e.text);
         give_back(w, job);
         return;
     }

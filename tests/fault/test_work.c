@@ -178,6 +178,63 @@ a_command_that_is_not_there_fails_no_job(void **state)
     leave(&p);
 }
 
+/* Makes the command `job`, which does nothing. */
+static void
+make_job(void)
+{
+    FILE *f = fopen("job", "we");
+
+    assert_non_null(f);
+    fputs("#!/bin/sh\n", f);
+    fchmod(fileno(f), 0700);
+    fclose(f);
+}
+
+/* True if this system runs no file that somebody writes: Linux 6.11 and 6.12 do. */
+static bool
+is_busy_file(const char *path)
+{
+    struct proc p;
+
+    proc_start(&p, (const char *const[]){path, NULL}, NULL);
+    bool is_busy = proc_wait(&p) == 127;
+    proc_done(&p);
+    return is_busy;
+}
+
+/* Somebody replaces the command: the worker gives its jobs back and waits for the new one. */
+static void
+a_new_command_ends_no_worker(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "deploy");
+    make_job();
+    push(&p, "q");
+    int fd = open("job", O_WRONLY | O_APPEND | O_CLOEXEC);
+    bool is_busy = is_busy_file("./job");
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- ./job", p.dsn);
+    if (is_busy) { /* even if it has never run */
+        proc_want(&w, "can't run ./job: Text file busy");
+        pg_wait(p.conn, "select state::text || tries from queues.queue", "ready0", WAIT_MS);
+    }
+    close(fd);
+    pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
+    assert_int_equal(rename("job", "job.new"), 0);
+    push(&p, "q");
+    proc_want(&w, "can't run ./job: No such file or directory");
+    pg_wait(p.conn, "select state::text || tries from queues.queue", "ready0", WAIT_MS);
+    assert_int_equal(rename("job.new", "job"), 0);
+    pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
+    check(&p, "select string_agg(tries::text, ' ') from queues.history", "1 1");
+    check(&p, "select count(*) from queues.attempt", "0");
+    proc_ends(&w);
+    unlink("job");
+    leave(&p);
+}
+
 static void
 an_operator_cancels_what_runs(void **state)
 {
@@ -647,6 +704,8 @@ tear_down(void **state)
     pg_stop();
     unlink("once");
     unlink("started");
+    unlink("job");
+    unlink("job.new");
     return 0;
 }
 
@@ -656,6 +715,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_command_does_is_in_the_books),
         cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
+        cmocka_unit_test(a_new_command_ends_no_worker),
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
         cmocka_unit_test(the_second_signal_gives_back_at_once),
