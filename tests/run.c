@@ -227,6 +227,10 @@ become(const struct test *t)
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGHUP, SIG_DFL); /* nohup, or & in a script, ignores these, and so would all programs
+                                that a test starts */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
     clean_environment(t->dir);
     execl(t->path, t->path, (char *)NULL);
     perror(t->path);

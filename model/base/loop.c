@@ -239,7 +239,7 @@ loop_takes_signals(struct loop *l)
 }
 
 void
-loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx)
+loop_take_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx)
 {
     assert(signo > 0 && signo < SIGNALS);
     l->on_signal[signo] = fn;
@@ -248,6 +248,22 @@ loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx)
     pthread_sigmask(SIG_BLOCK, &l->signals, NULL);
     l->signal_fd = signalfd(l->signal_fd, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
     assert(l->signal_fd >= 0);
+}
+
+static bool
+is_ignored(int signo)
+{
+    struct sigaction was;
+
+    return (signo == SIGHUP || signo == SIGINT || signo == SIGQUIT) &&
+           sigaction(signo, NULL, &was) == 0 && was.sa_handler == SIG_IGN;
+}
+
+void
+loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx)
+{
+    if (!is_ignored(signo)) /* once blocked, it would come although it is ignored */
+        loop_take_signal(l, signo, fn, ctx);
 }
 
 static void

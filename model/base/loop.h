@@ -31,11 +31,14 @@ void loop_unwatch(struct loop *l, int handle);
 int loop_at(struct loop *l, int64_t at_ms, loop_timer_fn *fn, void *ctx);
 void loop_cancel(struct loop *l, int timer);
 
-/* Blocks the signal and delivers it in the loop instead. Each signal has one handler. */
+/* Blocks the signal and delivers it in the loop instead. Each signal has one handler. If SIGHUP,
+ * SIGINT or SIGQUIT is ignored, it stays ignored: so nohup, and & in a script, start a program. */
 void loop_on_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx);
 /* Gets the descriptor for signals. False with errno: none is free, and loop_on_signal would end the
  * program. */
 bool loop_takes_signals(struct loop *l);
+/* The same for a program that has a terminal: takes an ignored signal, too. */
+void loop_take_signal(struct loop *l, int signo, loop_signal_fn *fn, void *ctx);
 /* For a child before exec: the signal mask and dispositions as they were before this loop. */
 void loop_child_signals(const struct loop *l);
 

@@ -101,7 +101,8 @@ struct queuetop_options {
                             a second */
     bool drain;          /* ends when nothing is ready */
     bool poll;           /* never wait for a NOTIFY */
-    bool signals;        /* SIGTERM, SIGINT and SIGHUP end it (the mask of this thread changes) */
+    bool signals;        /* SIGTERM, SIGINT and SIGHUP end it (the mask of this thread changes);
+                            SIGINT and SIGHUP do not if they are ignored when it starts to run */
     queuetop_fn *fn;
     void *ctx;
 };

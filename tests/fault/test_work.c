@@ -306,6 +306,29 @@ the_second_signal_gives_back_at_once(void **state)
     leave(&p);
 }
 
+/* nohup ignores SIGHUP, and a script's & ignores SIGINT: the worker outlives the terminal. */
+static void
+ignored_signals_end_no_worker(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "nohup");
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    proc_queuetop(&w, NULL, "-d \"%s\" work --node n1 -- true", p.dsn);
+    signal(SIGHUP, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    proc_want(&w, "node n1 is up");
+    kill(w.pid, SIGHUP);
+    kill(w.pid, SIGINT);
+    push(&p, "q");
+    pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
+    proc_ends(&w);
+    leave(&p);
+}
+
 /* If no scheduler is alive, a claim makes the step. If that step fails, the answers in the same
  * call are still valid: the successful job is completed, and runs once. */
 static void
@@ -719,6 +742,7 @@ main(void)
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
         cmocka_unit_test(the_second_signal_gives_back_at_once),
+        cmocka_unit_test(ignored_signals_end_no_worker),
         cmocka_unit_test(a_step_that_fails_fails_no_job),
         cmocka_unit_test(a_lease_lasts_as_long_as_the_command),
         cmocka_unit_test(a_lost_lease_kills_the_command),

@@ -321,6 +321,25 @@ signals_come_first(void **state)
 }
 
 static void
+ignored_signals_stay_ignored(void **state)
+{
+    struct story *s = *state;
+
+    signal(SIGHUP, SIG_IGN);
+    loop_on_signal(s->loop, SIGHUP, on_signal, s);
+    loop_on_signal(s->loop, SIGUSR1, on_signal, s);
+    kill(getpid(), SIGHUP);
+    kill(getpid(), SIGUSR1);
+    turn(s);
+    assert_string_equal(s->said, "1");
+    loop_take_signal(s->loop, SIGHUP, on_signal, s);
+    kill(getpid(), SIGHUP);
+    turn(s);
+    assert_string_equal(s->said, "12");
+    signal(SIGHUP, SIG_DFL);
+}
+
+static void
 run_stops(void **state)
 {
     struct story *s = *state;
@@ -483,6 +502,7 @@ main(void)
         T(descriptor_silenced_in_a_callback),
         T(callback_turns_the_loop),
         T(signals_come_first),
+        T(ignored_signals_stay_ignored),
         T(run_stops),
         T(offload_runs),
         T(offload_hangs),

@@ -180,8 +180,8 @@ static void
 take_signals(struct app *a)
 {
     loop_on_signal(a->loop, SIGTERM, on_end_signal, a);
-    loop_on_signal(a->loop, SIGHUP, on_end_signal, a);
-    loop_on_signal(a->loop, SIGINT, on_command_signal, a);
+    loop_take_signal(a->loop, SIGHUP, on_end_signal, a);
+    loop_take_signal(a->loop, SIGINT, on_command_signal, a);
     loop_on_signal(a->loop, SIGTSTP, on_command_signal, a);
     loop_on_signal(a->loop, SIGWINCH, on_size_signal, a);
     loop_on_signal(a->loop, SIGCONT, on_size_signal, a);
