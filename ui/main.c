@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "model/base/secure.h"
@@ -28,6 +29,7 @@ main(int argc, char **argv)
 {
     secure_process();
     hold_standard_files();
+    signal(SIGCHLD, SIG_DFL); /* if our caller ignores it, the kernel reports the end of no child */
     setlocale(LC_CTYPE, "");
     return cli_main(argc, argv);
 }

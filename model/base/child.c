@@ -345,22 +345,37 @@ let_go(struct child *c)
     loop_cancel(c->loop, c->kill_timer);
 }
 
+/* Ends the rest of the command's group, and takes its status. */
+static int
+reap(struct child *c)
+{
+    int status = 0;
+
+    if (c->is_killed || !c->may_leave)
+        kill(-c->pid, SIGKILL); /* processes that survived SIGTERM, or that the command started */
+    guard_note(c->guard, c->place, 0); /* before waitpid frees the number of the group */
+    waitpid(c->pid, &status, 0);
+    return status;
+}
+
 bool
 child_check(struct child *c)
 {
     siginfo_t info = {0};
     struct child_report r;
-    int status = 0;
+    int failed = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    bool is_lost = failed && errno == ECHILD; /* its number may be that of a stranger by now */
 
-    if (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
+    if (!is_lost && (failed || info.si_pid == 0))
         return false;
-    if (c->is_killed || !c->may_leave)
-        kill(-c->pid, SIGKILL); /* processes that survived SIGTERM, or that the command started */
-    guard_note(c->guard, c->place, 0); /* before waitpid frees the number of the group */
-    waitpid(c->pid, &status, 0);
+    if (is_lost)
+        guard_note(c->guard, c->place, 0);
+    int status = is_lost ? 0 : reap(c);
     drain(c, &c->out);
     drain(c, &c->err);
     make_report(c, status, &r);
+    if (is_lost && r.end != CHILD_NOT_STARTED)
+        r.end = CHILD_UNKNOWN;
     let_go(c);
     c->pid = 0;
     c->fn(c->ctx, &r);

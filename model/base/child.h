@@ -13,9 +13,10 @@
 #include "model/base/loop.h"
 
 enum child_end {
-    CHILD_EXITED,     /* code = exit status */
-    CHILD_SIGNALLED,  /* code = signal */
-    CHILD_NOT_STARTED /* code = errno of exec */
+    CHILD_EXITED,      /* code = exit status */
+    CHILD_SIGNALLED,   /* code = signal */
+    CHILD_NOT_STARTED, /* code = errno of exec */
+    CHILD_UNKNOWN      /* ended, but somebody else took its status */
 };
 
 struct child_report {

@@ -57,6 +57,9 @@ report_how(const struct child_report *r, char *out, size_t size)
     case CHILD_NOT_STARTED:
         snprintf(out, size, "could not be started: %s", strerror(r->code));
         break;
+    case CHILD_UNKNOWN:
+        snprintf(out, size, "ended, and its exit status is not known");
+        break;
     }
 }
 

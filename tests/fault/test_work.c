@@ -235,6 +235,26 @@ a_new_command_ends_no_worker(void **state)
     leave(&p);
 }
 
+/* Who starts the worker ignores SIGCHLD: the worker still sees the end of its commands. */
+static void
+the_end_of_a_command_is_always_seen(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "ignored_end");
+    push(&p, "q --kind good");
+    push(&p, "q --kind bad --max-tries 1");
+    signal(SIGCHLD, SIG_IGN);
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'test $QUEUETOP_KIND = good'", p.dsn);
+    signal(SIGCHLD, SIG_DFL);
+    pg_wait(p.conn, "select state || kind from queues.history", "completedgood", WAIT_MS);
+    pg_wait(p.conn, "select state || error from queues.queue", "failedexit status 1", WAIT_MS);
+    proc_ends(&w);
+    leave(&p);
+}
+
 static void
 an_operator_cancels_what_runs(void **state)
 {
@@ -739,6 +759,7 @@ main(void)
         cmocka_unit_test(what_a_command_does_is_in_the_books),
         cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
         cmocka_unit_test(a_new_command_ends_no_worker),
+        cmocka_unit_test(the_end_of_a_command_is_always_seen),
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
         cmocka_unit_test(the_second_signal_gives_back_at_once),

@@ -226,6 +226,25 @@ a_kill_reaches_the_children_of_the_command(void **state)
     end(&run);
 }
 
+/* Somebody else took the status: the end of the command is seen all the same, as a failure. */
+static void
+an_end_without_a_status_is_an_end(void **state)
+{
+    struct run run;
+    char how[80];
+
+    (void)state;
+    begin(&run, "exec cat", (struct child_start){.input = "abc", .input_len = 3});
+    assert_true(waitpid(-1, NULL, 0) > 0);
+    child_check(run.child);
+    assert_true(run.done);
+    assert_int_equal(run.r.end, CHILD_UNKNOWN);
+    assert_string_equal(run.output, "abc");
+    report_how(&run.r, how, sizeof how);
+    assert_string_equal(how, "ended, and its exit status is not known");
+    end(&run);
+}
+
 static void
 what_cannot_be_run_says_so(void **state)
 {
@@ -406,6 +425,7 @@ main(void)
         cmocka_unit_test(the_time_limit_ends_it),
         cmocka_unit_test(who_ignores_the_first_signal_gets_the_second),
         cmocka_unit_test(a_kill_reaches_the_children_of_the_command),
+        cmocka_unit_test(an_end_without_a_status_is_an_end),
         cmocka_unit_test(what_cannot_be_run_says_so),
         cmocka_unit_test(what_is_left_ends_too),
         cmocka_unit_test(commands_are_looked_up),

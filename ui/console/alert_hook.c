@@ -302,6 +302,8 @@ ended(void *ctx, const struct child_report *r)
     h->child = NULL;
     if (r->end == CHILD_NOT_STARTED)
         snprintf(why, sizeof why, "%s", strerror(r->code));
+    else if (r->end == CHILD_UNKNOWN)
+        snprintf(why, sizeof why, "it ended, and its exit status is not known");
     else if (r->timed_out)
         snprintf(why, sizeof why, "it ran for longer than %s", fmt_duration(RUN_MS).s);
     else
