@@ -117,7 +117,8 @@ calls 'blocks: only in a job for the helper thread, named *_work' 'PQcancel|geta
     '^model/db/db[a-z_]*[.]c:([a-z_]*_work|is_numeric)$' "${code[@]}"
 calls 'the only threads are those of model/base/offload.c and of the callbacks' 'pthread_create|thrd_create' \
     '^model/(base/offload|worker/worker_call)[.]c:' "${code[@]}"
-calls 'one poll(), in model/base/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/base/loop[.]c:' "${code[@]}"
+# the log asks whether it may write, and does not wait
+calls 'one poll(), in model/base/loop.c' 'p?poll|p?select|epoll_p?wait' '^model/base/(loop[.]c:|log[.]c:write_line$)' "${code[@]}"
 word='TO''DO|FIX''ME|XX''X|HA''CK'
 grep -InwE "$word" "${text[@]}" | say 'finish it or open an issue; leave no marker'
 grep -InE '^ *# *if 0' "${all[@]}" | say 'delete rather than disable'

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,8 @@ enum { LINE_MAX_BYTES = 4000, LINE_CELLS = 4000 };
 static int log_fd = -1;
 static enum log_level log_min = LOG_WARN;
 static bool log_is_quiet;
+static bool log_is_gone; /* standard error: it is closed, or nobody can read it any more */
+static int log_lost;     /* lines since the last one that was written */
 
 bool
 log_open(const char *file, struct err *e)
@@ -55,6 +59,10 @@ log_close(void)
 static void
 add_stamp(struct buf *b, enum log_level level)
 {
+    if (log_fd < 0) {
+        buf_str(b, "queuetop: ");
+        return;
+    }
     static const char *const names[] = {"debug", "info", "warn", "error"};
     int64_t now = clock_wall_ms();
     time_t sec = (time_t)(now / 1000);
@@ -66,6 +74,33 @@ add_stamp(struct buf *b, enum log_level level)
     buf_printf(b, "%s.%03dZ [%d] %s: ", when, (int)(now % 1000), (int)getpid(), names[level]);
 }
 
+/* Ends the line. A pipe that takes anything takes PIPE_BUF bytes, so no longer line is written. */
+static void
+end_line(struct buf *b)
+{
+    size_t len = b->len < PIPE_BUF ? b->len : PIPE_BUF - 1;
+
+    while (len < b->len && ((unsigned char)b->data[len] & 0xC0) == 0x80) /* whole characters */
+        len--;
+    b->len = len;
+    buf_str(b, "\n");
+}
+
+/* A terminal that is stopped (Ctrl-S), or a pipe that nobody reads, must not stop the loop with its
+ * heartbeats: the line is lost then, and is counted. */
+static void
+write_line(int fd, const struct buf *line)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+
+    if (poll(&ready, 1, 0) > 0 && write(fd, line->data, line->len) >= 0)
+        log_lost = 0;
+    else if (ready.revents && (errno == EPIPE || errno == EBADF))
+        log_is_gone = log_fd < 0;
+    else
+        log_lost++;
+}
+
 void
 log_line(enum log_level level, const char *fmt, ...)
 {
@@ -73,20 +108,19 @@ log_line(enum log_level level, const char *fmt, ...)
     struct buf line = {0};
     va_list ap;
 
-    if (to_stderr && (log_is_quiet || level < log_min))
+    if (to_stderr && (log_is_quiet || log_is_gone || level < log_min))
         return;
     char said[LINE_MAX_BYTES];
     va_start(ap, fmt);
     vsnprintf(said, sizeof said, fmt, ap);
     va_end(ap);
-    if (to_stderr)
-        buf_str(&line, "queuetop: ");
-    else
-        add_stamp(&line, level);
+    if (log_lost > 0) {
+        add_stamp(&line, LOG_WARN);
+        buf_printf(&line, "%d log line%s lost\n", log_lost, log_lost == 1 ? "" : "s");
+    }
+    add_stamp(&line, level);
     text_clean(&line, said, strlen(said), TEXT_LINE, LINE_CELLS);
-    buf_str(&line, "\n");
-    /* if the log can't be written, there is nowhere to report that */
-    if (write(to_stderr ? STDERR_FILENO : log_fd, line.data, line.len) < 0)
-        log_is_quiet = to_stderr;
+    end_line(&line);
+    write_line(to_stderr ? STDERR_FILENO : log_fd, &line);
     buf_free(&line);
 }

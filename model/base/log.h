@@ -15,6 +15,8 @@ bool log_open(const char *file, struct err *e) __attribute__((warn_unused_result
 void log_min_level(enum log_level min);
 /* While quiet (a full screen is up) nothing is written to standard error. */
 void log_quiet(bool quiet);
+/* Never waits. If nobody takes the line (a stopped terminal, a full pipe or disk), it is lost; the
+ * next line that can be written says how many were. */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_close(void);
 

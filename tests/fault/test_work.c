@@ -382,6 +382,75 @@ a_step_that_fails_fails_no_job(void **state)
     leave(&p);
 }
 
+/* --- the log --- */
+
+/* Makes the pipe file `full` and fills it. */
+static int
+fill_log(void)
+{
+    static const char bytes[4096];
+    int fd;
+
+    assert_int_equal(mkfifo("full", 0600), 0);
+    fd = open("full", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    while (write(fd, bytes, sizeof bytes) > 0)
+        continue;
+    return fd;
+}
+
+static void
+empty_log(int fd)
+{
+    char bytes[4096];
+
+    while (read(fd, bytes, sizeof bytes) > 0)
+        continue;
+}
+
+static void
+wait_logged(int fd, const char *text)
+{
+    char got[4096] = "";
+    size_t len = 0;
+
+    for (int left_ms = WAIT_MS; !strstr(got, text); left_ms -= 10) {
+        ssize_t n = read(fd, got + len, sizeof got - 1 - len);
+        if (left_ms <= 0)
+            fail_msg("no '%s' in %s", text, got);
+        len += n > 0 ? (size_t)n : 0;
+        poll(NULL, 0, 10);
+    }
+}
+
+static void
+a_log_that_nobody_reads_stops_no_worker(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "full_log");
+    int fd = fill_log();
+    const char *const argv[] = {"sh",
+                                "-c",
+                                "exec \"$0\" -d \"$1\" work -- sh -c 'test $QUEUETOP_KIND = "
+                                "good' 2>full",
+                                getenv("QUEUETOP"),
+                                p.dsn,
+                                NULL};
+    proc_start(&w, argv, NULL);
+    push(&p, "q --kind good");
+    pg_wait(p.conn, "select state || kind from queues.history", "completedgood", WAIT_MS);
+    empty_log(fd);
+    push(&p, "q --kind bad --max-tries 1"); /* each failure is logged */
+    wait_logged(fd, " lost\n");
+    proc_ends(&w);
+    close(fd);
+    unlink("full");
+    leave(&p);
+}
+
 /* --- leases --- */
 
 /* The command hangs where it runs for the first time. */
@@ -749,6 +818,7 @@ tear_down(void **state)
     unlink("started");
     unlink("job");
     unlink("job.new");
+    unlink("full");
     return 0;
 }
 
@@ -765,6 +835,7 @@ main(void)
         cmocka_unit_test(the_second_signal_gives_back_at_once),
         cmocka_unit_test(ignored_signals_end_no_worker),
         cmocka_unit_test(a_step_that_fails_fails_no_job),
+        cmocka_unit_test(a_log_that_nobody_reads_stops_no_worker),
         cmocka_unit_test(a_lease_lasts_as_long_as_the_command),
         cmocka_unit_test(a_lost_lease_kills_the_command),
         cmocka_unit_test(a_worker_that_slept_kills_its_commands),

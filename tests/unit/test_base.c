@@ -284,6 +284,44 @@ log_escapes_and_is_private(void **state)
     log_quiet(false);
 }
 
+/* Standard error is a full pipe, a full disk, and then a pipe with room. The log never waits, and
+ * says at last how many lines were lost. */
+static void
+log_does_not_wait(void **state)
+{
+    char text[6000] = "", huge[4000];
+    int old = dup(STDERR_FILENO), ends[2], full = open("/dev/full", O_WRONLY);
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    while (write(ends[1], text, sizeof text) > 0)
+        continue;
+    while (write(ends[1], text, 1) > 0)
+        continue;
+    fcntl(ends[1], F_SETFL, 0); /* a write would wait */
+    memset(huge, '\n', sizeof huge - 1);
+    huge[sizeof huge - 1] = '\0';
+    dup2(ends[1], STDERR_FILENO);
+    log_line(LOG_ERROR, "one");
+    dup2(full, STDERR_FILENO);
+    log_line(LOG_ERROR, "two");
+    while (read(ends[0], text, sizeof text) > 0)
+        continue;
+    dup2(ends[1], STDERR_FILENO);
+    log_line(LOG_ERROR, "%s", huge);
+    dup2(old, STDERR_FILENO);
+    ssize_t n = read(ends[0], text, sizeof text - 1);
+    assert_in_range(n, PIPE_BUF - 3, PIPE_BUF);
+    text[n] = '\0';
+    const char *start = "queuetop: 2 log lines lost\nqueuetop: ␊␊";
+    assert_memory_equal(text, start, strlen(start));
+    assert_string_equal(text + n - 4, "␊\n");
+    for (int fd = 0; fd < 2; fd++)
+        close(ends[fd]);
+    close(full);
+    close(old);
+}
+
 static void
 nobody_looks_into_us(void **state)
 {
@@ -340,6 +378,7 @@ main(void)
         cmocka_unit_test(another_clock_is_ahead_or_behind),
         cmocka_unit_test(wall_clock_can_be_frozen),
         cmocka_unit_test(log_escapes_and_is_private),
+        cmocka_unit_test(log_does_not_wait),
         cmocka_unit_test(passwords_in_words),
         cmocka_unit_test(nobody_looks_into_us),
     };
