@@ -501,6 +501,36 @@ strangers_at_the_port(void **state)
     proc_done(&p);
 }
 
+/* Clients that send a byte now and then are never silent. More of them than there are connections
+ * delay no other client. */
+static void
+strangers_who_never_ask(void **state)
+{
+    enum { SLOW = 40 };
+    struct proc p;
+    int slow[SLOW];
+    char said[100] = "";
+
+    (void)state;
+    listen_with(&p, "");
+    for (int i = 0; i < SLOW; i++)
+        slow[i] = join();
+    struct pollfd asked = {.fd = join(), .events = POLLIN};
+    const char *request = GET("/metrics") "\r\n";
+    assert_int_equal(write(asked.fd, request, strlen(request)), strlen(request));
+    for (int left = 120; left > 0 && poll(&asked, 1, 500) == 0; left--)
+        for (int i = 0; i < SLOW; i++)
+            send(slow[i], "G", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    assert_int_equal(poll(&asked, 1, 0), 1);
+    assert_true(read(asked.fd, said, sizeof said - 1) > 0);
+    assert_non_null(strstr(said, "200 OK"));
+    close(asked.fd);
+    for (int i = 0; i < SLOW; i++)
+        close(slow[i]);
+    proc_ends(&p);
+    proc_done(&p);
+}
+
 static void
 who_may_ask(void **state)
 {
@@ -659,6 +689,7 @@ main(void)
                                        cmocka_unit_test(answers),
                                        cmocka_unit_test(a_scrape_costs_nothing),
                                        cmocka_unit_test(strangers_at_the_port),
+                                       cmocka_unit_test(strangers_who_never_ask),
                                        cmocka_unit_test(who_may_ask),
                                        cmocka_unit_test(by_tls),
                                        cmocka_unit_test(the_server_goes_and_comes),

@@ -1,7 +1,8 @@
 /*
  * libmicrohttpd without a thread of its own: the loop watches its epoll descriptor, and the server
  * runs when the descriptor is readable or a time-out is over. Everything that a client can make
- * larger is limited: the connections, their memory, and how long they may be silent.
+ * larger is limited: the connections, their memory, and how long they may be silent. A client that
+ * sends a byte now and then is not silent. So if there are many, the oldest connection is closed.
  */
 #include "ui/cli/cli_http.h"
 
@@ -21,6 +22,7 @@
 
 enum {
     CONNECTIONS_MOST = 32,
+    CONNECTIONS_MANY = 24, /* less: the library accepts nobody at its limit */
     CONNECTION_BYTES = 16384,
     SILENCE_S = 10,
     FILE_MOST = 65536,
@@ -33,6 +35,12 @@ union address {
     struct sockaddr_in6 v6;
 };
 
+struct seat { /* of a connection */
+    bool is_taken;
+    int fd;      /* -1 = it is being closed */
+    int64_t age; /* its number in the order of connections and requests */
+};
+
 struct http {
     struct loop *loop;
     struct MHD_Daemon *daemon;
@@ -40,6 +48,9 @@ struct http {
     void *ctx;
     char *cert, *key, *auth; /* auth: the header that a client must send; NULL = anybody */
     int watch, timer, port;
+    struct seat seats[CONNECTIONS_MOST];
+    int taken;
+    int64_t last_age;
 };
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -103,6 +114,62 @@ answer_page(struct http *h, struct MHD_Connection *c)
     return done;
 }
 
+/* --- seats ------------------------------------------------------------------------------------- */
+
+/* Ends the connection that has asked for nothing for the longest time. */
+static void
+close_oldest(struct http *h)
+{
+    struct seat *oldest = NULL;
+
+    for (int i = 0; i < CONNECTIONS_MOST; i++) {
+        struct seat *p = &h->seats[i];
+        if (p->is_taken && p->fd >= 0 && (!oldest || p->age < oldest->age))
+            oldest = p;
+    }
+    if (!oldest)
+        return;
+    shutdown(oldest->fd, SHUT_RDWR); /* the library sees its end, and closes it */
+    oldest->fd = -1;
+}
+
+static void
+on_connection(void *ctx, struct MHD_Connection *c, void **seat,
+              enum MHD_ConnectionNotificationCode what)
+{
+    struct http *h = ctx;
+    struct seat *p = *seat;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        h->taken -= p != NULL;
+        if (p)
+            *p = (struct seat){0};
+        return;
+    }
+    if (h->taken >= CONNECTIONS_MANY)
+        close_oldest(h);
+    for (p = h->seats; p < h->seats + CONNECTIONS_MOST && p->is_taken; p++)
+        continue;
+    if (p == h->seats + CONNECTIONS_MOST)
+        return;
+    int fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    *p = (struct seat){.is_taken = true, .fd = fd, .age = ++h->last_age};
+    h->taken++;
+    *seat = p;
+}
+
+static void
+renew_seat(struct http *h, struct MHD_Connection *c)
+{
+    struct seat *p =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+    if (p)
+        p->age = ++h->last_age;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
 static enum MHD_Result
 on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *method,
            const char *version, const char *upload, size_t *upload_size, void **seen)
@@ -122,6 +189,7 @@ on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *met
     }
     if (!is_known(h, c))
         return say(c, MHD_HTTP_UNAUTHORIZED, "user and password, please\n");
+    renew_seat(h, c);
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return say(c, MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD\n");
     if (!strcmp(url, "/metrics"))
@@ -282,6 +350,7 @@ start(struct http *h, const struct sockaddr *at, struct err *e)
                                  MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
                                  MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                                  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
+                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
                                  MHD_OPTION_ARRAY, h->cert ? tls : none, MHD_OPTION_END);
     if (!h->daemon)
         return fail(e, ERR_SYS, "can't listen: %s",
