@@ -5,7 +5,8 @@
  * ONLY stops none of that. So in a session of queuetop runs
  *   - what is in pg_catalog,
  *   - what belongs to a role that is known: the login itself, a superuser, the owner of the
- * database, a role that the login is a member of,
+ * database, a role that the login is a member of (if one of these granted it: everybody may grant a
+ * role of his own),
  *   - what belongs to a role that the user trusts: --trust-owner, trust_owner in the configuration,
  * or the answer to the console's question. Every other owner is a stranger, and a queue system is
  * not opened in which a stranger owns the schema or anything that our statements could run.

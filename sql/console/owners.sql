@@ -10,12 +10,22 @@
 -- schema: they count for whole schemas, and alone for schema pg_catalog.
 -- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
 -- (22P02), so that a later statement of the same transaction does not run.
--- pg_has_role() treats a superuser as a member of every role, so this statement follows the memberships itself.
+-- pg_has_role() treats a superuser as a member of every role, so this statement follows the memberships itself. It
+-- follows only those that the login, a superuser or the owner of the database has granted: a stranger may grant his own
+-- role (until version 14), a role that he administers or, with CREATEROLE, one that he made. Only a superuser can write
+-- another name than his own into grantor.
 with recursive
+grantors (role) as (
+    select r.oid from pg_catalog.pg_roles r where r.rolsuper or r.rolname = current_user
+    union all
+    select d.datdba from pg_catalog.pg_database d where d.datname = current_database()
+),
 memberships (role) as (
     select r.oid from pg_catalog.pg_roles r where r.rolname = current_user
     union
-    select m.roleid from memberships s join pg_catalog.pg_auth_members m on m.member = s.role
+    select m.roleid
+    from memberships s
+    join pg_catalog.pg_auth_members m on m.member = s.role and m.grantor in (select role from grantors)
 ),
 names (name) as (
     select (start || given)::name from unnest($2::text[]) given, unnest(array['', $7::text]) start

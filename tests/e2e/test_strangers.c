@@ -134,6 +134,37 @@ test_verbs(void **state)
     PQfinish(c);
 }
 
+/* Mal may grant roles of his own to the login, and to a group of the login. This makes none of them
+ * known. The grant of a superuser does, and that of the database's owner. */
+static void
+test_granted(void **state)
+{
+    PGconn *c = pg_fixture("granted", "delayed_job");
+    char *to = xstrdup(pg_dsn("granted")), *his = xasprintf("%s user=mal", to);
+
+    (void)state;
+    pg_run(c, "reset all; create role mal login createrole; create role crew; create role club;"
+              "grant crew to mal with admin option; grant app to ops;"
+              "alter schema public rename to trap; alter schema trap owner to mal");
+    proc_check(3, NULL, "owned by mal", "queues --schema trap \"%s\"", to);
+    PGconn *mal = pg_connect(his);
+    (void)pg_try(mal, "grant mal to postgres"); /* version 16 and later reject it */
+    proc_check(3, NULL, "owned by mal", "queues --schema trap \"%s\"", to);
+    pg_run(c, "alter schema trap owner to crew");
+    pg_run(mal, "grant crew to postgres, app");
+    proc_check(3, NULL, "owned by crew", "queues --schema trap \"%s\"", to);
+    proc_check(3, NULL, "owned by crew", "queues --schema trap \"%s user=ops\"", to);
+    pg_run(c, "alter schema trap owner to club; grant club to postgres");
+    proc_check(0, NULL, NULL, "queues --schema trap \"%s\"", to);
+    pg_run(c, "alter schema trap owner to crew; alter database granted owner to mal");
+    proc_check(0, NULL, NULL, "queues --schema trap \"%s\"", to);
+    pg_run(c, "revoke app from ops");
+    PQfinish(mal);
+    free(his);
+    free(to);
+    PQfinish(c);
+}
+
 /* --- the console ------------------------------------------------------------------------------ */
 
 static void
@@ -318,9 +349,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),     cmocka_unit_test(test_console),
-        cmocka_unit_test(test_native),    cmocka_unit_test(test_adopted),
-        cmocka_unit_test(test_installed), cmocka_unit_test(test_event_trigger),
+        cmocka_unit_test(test_verbs),         cmocka_unit_test(test_granted),
+        cmocka_unit_test(test_console),       cmocka_unit_test(test_native),
+        cmocka_unit_test(test_adopted),       cmocka_unit_test(test_installed),
+        cmocka_unit_test(test_event_trigger),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
