@@ -8,6 +8,13 @@
 -- with their conditions, indexes and the functions of their operator classes, statistics, partitions, tables behind
 -- foreign keys, types of columns with their functions, casts and fields, foreign servers. Event triggers belong to no
 -- schema: they count for whole schemas, and alone for schema pg_catalog.
+-- A cast counts only if each of its types is in pg_catalog or is reached in another way. Everybody who may use a type
+-- can make a cast between that type and a type of his own, and this must not close the schema. No statement of ours
+-- applies such a cast: the server casts to the type of a column, of a constraint, of a parameter of a function or an
+-- operator, or to a type that the text names. It looks for functions and operators in pg_catalog and in the schema,
+-- and all these objects lead to their types. The value that is cast comes from such an object, too. The exception are
+-- casts without a function (castmethod b): with them an operator class of one type serves the other type, wherever it
+-- is. Only a superuser can make such a cast, so these are always followed.
 -- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
 -- (22P02), so that a later statement of the same transaction does not run.
 -- pg_has_role() treats a superuser as a member of every role, so this statement follows the memberships itself. It
@@ -100,7 +107,12 @@ touched (class, id) as (
         select part.class, part.id
         from (select 'pg_constraint'::regclass::oid, c.oid from pg_catalog.pg_constraint c where c.contypid = t.id
               union all
-              select 'pg_cast'::regclass, c.oid from pg_catalog.pg_cast c where t.id in (c.castsource, c.casttarget)
+              select 'pg_cast'::regclass, c.oid
+              from pg_catalog.pg_cast c
+              join pg_catalog.pg_type other
+                   on other.oid = case when c.castsource = t.id then c.casttarget else c.castsource end
+              where t.id in (c.castsource, c.casttarget)
+                and (c.castmethod = 'b' or other.typnamespace = 'pg_catalog'::regnamespace)
               union all
               select 'pg_opclass'::regclass, o.oid from pg_catalog.pg_opclass o where o.opcintype = t.id
               union all
@@ -126,6 +138,11 @@ owned (owner, rank, class, id) as (
     union all
     select p.proowner, 1, t.class, t.id from touched t join pg_catalog.pg_proc p on p.oid = t.id
     where t.class = 'pg_proc'::regclass
+    union all -- the functions of casts between two types that are reached
+    select p.proowner, 1, 'pg_proc'::regclass, p.oid
+    from pg_catalog.pg_cast c join pg_catalog.pg_proc p on p.oid = c.castfunc
+    where c.castsource in (select t.id from touched t where t.class = 'pg_type'::regclass)
+      and c.casttarget in (select t.id from touched t where t.class = 'pg_type'::regclass)
     union all
     select y.typowner, 1, t.class, t.id from touched t join pg_catalog.pg_type y on y.oid = t.id
     where t.class = 'pg_type'::regclass

@@ -305,6 +305,37 @@ test_installed(void **state)
     PQfinish(c);
 }
 
+/* Mallory, who may only read, makes casts between our type and types of his own. None of our
+ * statements uses them, so nothing is closed. */
+static void
+test_casts(void **state)
+{
+    static const char *const verbs[] = {"push mail", "queues", "install", "work --drain"};
+    PGconn *c = pg_connect(pg_newdb("casts"));
+    char *to = xstrdup(pg_dsn("casts"));
+
+    (void)state;
+    proc_check(0, NULL, NULL, "install \"%s\"", to);
+    pg_run(c, "create table public.ran (who text); grant insert on public.ran to mallory, public;"
+              "grant queues_viewer to mallory; set role mallory;"
+              "create type pg_temp.one as enum ('ready');"
+              "create type pg_temp.two as enum ('ready');"
+              "create function pg_temp.cast_state(queues.job_state) returns pg_temp.two "
+              "language plpgsql as 'begin insert into public.ran values (current_user); "
+              "return ''ready''; end';"
+              "create cast (queues.job_state as pg_temp.one) with inout as implicit;"
+              "create cast (pg_temp.one as queues.job_state) with inout as implicit;"
+              "create cast (queues.job_state as pg_temp.two) "
+              "with function pg_temp.cast_state(queues.job_state) as implicit; reset role");
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        proc_check(0, NULL, NULL, "%s \"%s\"%s", verbs[i], to,
+                   strncmp(verbs[i], "work", 4) ? "" : " -- true");
+    assert_int_equal(pg_int(c, "select count(*) from public.ran"), 0);
+    pg_run(c, "revoke queues_viewer from mallory");
+    free(to);
+    PQfinish(c);
+}
+
 /* A superuser has made an event trigger of mallory's function: what makes or drops a table, and the
  * scheduler, which makes a table a day, would run it. */
 static void
@@ -352,7 +383,7 @@ main(void)
         cmocka_unit_test(test_verbs),         cmocka_unit_test(test_granted),
         cmocka_unit_test(test_console),       cmocka_unit_test(test_native),
         cmocka_unit_test(test_adopted),       cmocka_unit_test(test_installed),
-        cmocka_unit_test(test_event_trigger),
+        cmocka_unit_test(test_event_trigger), cmocka_unit_test(test_casts),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
