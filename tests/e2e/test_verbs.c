@@ -248,6 +248,23 @@ test_formulas(void **state)
     has(out, ",=1+1,@SUM(1),ready,");
     has(out, ",-2+3,+1,ready,");
     free(out);
+    pg_run(conn, "select push('wide', kind => e'\\uFF1D1+1'), push('line', kind => e'\\n=1'),"
+                 "push('more', kind => 'a;=1+1;b;-2; =3'), push('tab', kind => e'a\\t@B(1)'),"
+                 "push('lines', kind => e'a\\n-1'), push('quoted', kind => 'a;\"=1\"')");
+    core_settle(conn);
+    out = run(0, "jobs --csv");
+    has(out, ",wide,'\uFF1D1+1,ready,");
+    has(out, ",line,\"'\n'=1\",ready,");
+    has(out, ",more,a;'=1+1;b;'-2; =3,ready,");
+    has(out, ",tab,a\t'@B(1),ready,");
+    has(out, ",lines,\"a\n'-1\",ready,");
+    has(out, ",quoted,\"a;'\"\"=1\"\"\",ready,");
+    free(out);
+    out = run(0, "jobs --csv --exact");
+    has(out, ",wide,\uFF1D1+1,ready,");
+    has(out, ",more,a;=1+1;b;-2; =3,ready,");
+    has(out, ",tab,a\t@B(1),ready,");
+    free(out);
     PQfinish(conn);
 }
 

@@ -466,16 +466,39 @@ add_csv(struct buf *b, const char *s, size_t len)
         buf_str(b, "\"");
 }
 
-/* Writes a quote before a text that begins like a formula: then a spreadsheet takes the cell for
- * text. */
+/* True if a cell that begins with these bytes may be taken for a formula: spreadsheets also take
+ * the full-width signs (U+FF0B, U+FF0D, U+FF1D, U+FF20). */
+static bool
+begins_formula(const char *s)
+{
+    static const char *const wide[] = {"\uFF0B", "\uFF0D", "\uFF1D", "\uFF20"};
+
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (!strncmp(s, wide[i], strlen(wide[i])))
+            return true;
+    return *s && strchr("=+-@", *s);
+}
+
+/* Writes a quote before what begins like a formula: then a spreadsheet takes the cell for text. A
+ * spreadsheet that separates cells by semicolons (as in many countries) or tabs begins a cell
+ * behind each of them, and a row behind the end of a line: our quotes do not stop it, because they
+ * are not at the beginning of its cell. So the text behind these is treated in the same way, also
+ * if it begins with quotes, which such a spreadsheet removes. */
 static void
 add_safe(const struct cli_table *o, const struct column *c, const void *row, struct buf *cell)
 {
-    const char *text = is_text(c) ? AT(char *const, row, c) : "";
-
-    if (!o->formulas && *text && strchr("=+-@\t\r", *text))
+    if (o->formulas || !is_text(c)) {
+        add_plain(o, c, row, cell);
+        return;
+    }
+    const char *text = AT(char *const, row, c);
+    if (*text && (strchr("\t\r\n", *text) || begins_formula(text)))
         buf_str(cell, "'");
-    add_plain(o, c, row, cell);
+    for (; *text; text++) {
+        buf_add(cell, text, 1);
+        if (strchr(";\t\r\n", *text) && begins_formula(text + 1 + strspn(text + 1, "\"")))
+            buf_str(cell, "'");
+    }
 }
 
 static void
