@@ -54,10 +54,16 @@ adapter_spoil(struct adapter *a, int i, const struct err *why)
 /* --- what was found -------------------------------------------------------------------------- */
 
 static void
+complain_of_many(struct adapter *a)
+{
+    adapter_complain(a, "more queue systems are here than are looked at: --schema opens one");
+}
+
+static void
 add_found(struct adapter *a, const struct adapter_file *f, const char *schema)
 {
     if (a->nfound == ADAPTERS_MAX) {
-        adapter_complain(a, "more queue systems are here than are looked at: --schema opens one");
+        complain_of_many(a);
         return;
     }
     a->places[a->nfound] = adapter_place(f, schema);
@@ -75,17 +81,87 @@ is_found(const struct adapter *a, const struct adapter_file *f, const char *sche
     return false;
 }
 
+/* Everybody who may create tables can make many that look like a queue system, and the owners are
+ * known only later. So if there is not room for all, each adapter gets the same share of it. If one
+ * adapter finds more than its share, each schema gets the same number. Then nobody can push out the
+ * systems of another adapter or schema. */
+static int
+share_of(struct result *const *detected, int n)
+{
+    int share = ADAPTERS_MAX + 1, sum;
+
+    do {
+        sum = 0;
+        share--;
+        for (int i = 0; i < n; i++) {
+            int rows = detected[i] ? result_rows(detected[i]) : 0;
+            sum += rows < share ? rows : share;
+        }
+    } while (sum > ADAPTERS_MAX);
+    return share;
+}
+
+static size_t
+schema_length(const struct adapter_file *f, const char *name)
+{
+    const char *slash = sections_header(&f->text, "prefix") ? strrchr(name, '/') : NULL;
+
+    return slash ? (size_t)(slash - name) : strlen(name);
+}
+
+static bool
+is_same_schema(const struct adapter_file *f, const char *one, const char *other)
+{
+    size_t len = schema_length(f, one);
+
+    return len == schema_length(f, other) && !memcmp(one, other, len);
+}
+
+/* Whether row i is among the first `each` of its schema. The rows are sorted. */
+static bool
+is_within(const struct adapter_file *f, const struct result *r, int i, int each)
+{
+    return i < each || !is_same_schema(f, result_text(r, i - each, 0), result_text(r, i, 0));
+}
+
+/* How many rows of each schema are taken, if `share` rows are. */
+static int
+share_of_schema(const struct adapter_file *f, const struct result *r, int share)
+{
+    int each = share + 1, sum;
+
+    if (result_rows(r) <= share)
+        return share;
+    do {
+        sum = 0;
+        each--;
+        for (int i = 0; i < result_rows(r) && sum <= share; i++)
+            sum += is_within(f, r, i, each);
+    } while (sum > share && each > 1);
+    return each;
+}
+
 /* Orders the default schema of a system before its other schemas. */
 static void
-add_answer(struct adapter *a, const struct adapter_file *f, const struct result *r)
+add_answer(struct adapter *a, const struct adapter_file *f, const struct result *r, int share)
 {
     const char *usual = sections_header(&f->text, "schema");
+    int each = share_of_schema(f, r, share), n = 0;
 
+    for (int i = 0; i < a->nfound; i++)
+        n += a->places[i].file == f;
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < result_rows(r); i++)
-            if ((strcmp(result_text(r, i, 0), usual) == 0) == (pass == 0) &&
-                !is_found(a, f, result_text(r, i, 0)))
-                add_found(a, f, result_text(r, i, 0));
+        for (int i = 0; i < result_rows(r); i++) {
+            const char *name = result_text(r, i, 0);
+            if ((strcmp(name, usual) == 0) != (pass == 0) || is_found(a, f, name))
+                continue;
+            if (n < share && is_within(f, r, i, each)) {
+                add_found(a, f, name);
+                n++;
+            } else {
+                complain_of_many(a);
+            }
+        }
 }
 
 /* Adds the schema that the user named, before all others, so that the limit does not cut it off. */
@@ -100,6 +176,8 @@ add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r
 int
 adapter_take(struct adapter *a, struct result *const *detected, const char *wish)
 {
+    int n = 0;
+
     if (!a->places) {
         a->places = xcalloc(ADAPTERS_MAX, sizeof *a->places);
         a->found = xcalloc(ADAPTERS_MAX, sizeof *a->found);
@@ -107,14 +185,17 @@ adapter_take(struct adapter *a, struct result *const *detected, const char *wish
     for (int i = 0; i < a->nfound; i++)
         adapter_place_done(&a->places[i]);
     a->nfound = 0;
+    for (int i = 0; i < a->nfiles; i++)
+        n += !a->files[i]->is_out && n < ADAPTERS_MAX;
+    int share = share_of(detected, n);
     for (int pass = 0; pass < 2; pass++)
-        for (int i = 0, n = 0; i < a->nfiles; i++) {
-            if (a->files[i]->is_out || n == ADAPTERS_MAX || !detected[n++])
+        for (int i = 0, k = 0; i < a->nfiles; i++) {
+            if (a->files[i]->is_out || k == n || !detected[k++])
                 continue;
             if (pass == 0)
-                add_wish(a, a->files[i], detected[n - 1], wish);
+                add_wish(a, a->files[i], detected[k - 1], wish);
             else
-                add_answer(a, a->files[i], detected[n - 1]);
+                add_answer(a, a->files[i], detected[k - 1], share);
         }
     return a->nfound;
 }

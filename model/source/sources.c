@@ -279,6 +279,26 @@ note_owners(struct source_entry *x, const struct owners *o)
     return !same;
 }
 
+/* Whether this becomes a source, unless it already is one. */
+static bool
+is_beside(const struct adapter_found *f)
+{
+    return f->owners->is_there && !f->chosen;
+}
+
+/* How many sources can be added for systems of strangers: everybody can make many of them, so they
+ * get the room that the other systems leave. */
+static int
+room_for_strangers(struct sources *ss, int place, const struct adapter *first)
+{
+    const struct adapter_found *f;
+    int room = SOURCES_MAX - ss->n;
+
+    for (int i = 0; (f = adapter_found(first, i)); i++)
+        room -= is_beside(f) && f->owners->n == 0 && !find_known(ss, place, f->adapter, f->schema);
+    return room;
+}
+
 /* Adds a source for each installation that was found in the database of a place, except the one
  * that the first source of the place shows. */
 static bool
@@ -286,6 +306,7 @@ take_found(struct sources *ss, int place)
 {
     const struct adapter *first = source_adapter(ss->places[place].first);
     const struct adapter_found *f;
+    int room = room_for_strangers(ss, place, first);
     bool more = false;
 
     for (int i = 0; (f = adapter_found(first, i)); i++) {
@@ -294,9 +315,9 @@ take_found(struct sources *ss, int place)
             more |= note_owners(x, f->owners);
             continue;
         }
-        if (!f->owners->is_there || f->chosen)
+        if (!is_beside(f))
             continue;
-        if (ss->n == SOURCES_MAX) {
+        if (ss->n == SOURCES_MAX || (f->owners->n > 0 && room-- <= 0)) {
             ss->left_out++;
             continue;
         }

@@ -240,6 +240,35 @@ test_console(void **state)
     PQfinish(c);
 }
 
+/* Mallory makes many systems up, with tables that are called like those of PGQueuer: the others are
+ * found, and are in the list of the console. */
+static void
+test_decoys(void **state)
+{
+    PGconn *c = pg_fixture("decoys", "river");
+    char *to = xstrdup(pg_dsn("decoys"));
+    struct vt vt;
+
+    (void)state;
+    pg_run(c, "reset all; create schema a authorization mallory; set role mallory;"
+              "do $f$ begin for i in 10 .. 99 loop execute format("
+              "'create table a.a%%s_pgqueuer (queue_manager_id uuid, attempts int); "
+              "create table a.a%%s_pgqueuer_log (traceback text)', i, i); end loop; end $f$;"
+              "reset role");
+    proc_check(0, "default", "more queue systems are here", "queues \"%s\"", to);
+    pg_run(c, "create schema jobs; create table jobs.tasks (id serial primary key, status varchar "
+              "default 'pending', payload jsonb, created_at timestamptz, updated_at timestamptz)");
+    start(&vt, to);
+    vt_want(&vt, "default");
+    vt_keys(&vt, ":");
+    vt_type(&vt, "source decoys:seed_teti");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, "seed_teti");
+    quit(&vt);
+    free(to);
+    PQfinish(c);
+}
+
 /* --- a schema that the user names ------------------------------------------------------------- */
 
 /* Mallory was first: a schema with our functions' names. */
@@ -380,10 +409,11 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),         cmocka_unit_test(test_granted),
-        cmocka_unit_test(test_console),       cmocka_unit_test(test_native),
-        cmocka_unit_test(test_adopted),       cmocka_unit_test(test_installed),
-        cmocka_unit_test(test_event_trigger), cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_verbs),     cmocka_unit_test(test_granted),
+        cmocka_unit_test(test_console),   cmocka_unit_test(test_decoys),
+        cmocka_unit_test(test_native),    cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_installed), cmocka_unit_test(test_event_trigger),
+        cmocka_unit_test(test_casts),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

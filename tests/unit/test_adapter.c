@@ -5,6 +5,7 @@
 #include "model/base/console_sql.h"
 #include "tests/harness.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -495,6 +496,54 @@ test_strangers(void **state)
     adapter_free(a);
 }
 
+/* However many systems a stranger makes up in his schema: those of other adapters and of other
+ * schemas are found. */
+static void
+test_decoys(void **state)
+{
+    enum { DECOYS = 90 };
+    char texts[DECOYS][24];
+    const char *decoys[DECOYS + 1] = {NULL}, *more[DECOYS + 2] = {NULL};
+    static const char *const here[] = {"jobs", "public", NULL};
+    const struct answer beside[] = {
+        {"pgqueuer", decoys},
+        {"river",          here},
+        {0}
+    };
+    const struct answer same[] = {
+        {"pgqueuer", more},
+        {0         }
+    };
+    const struct answer fewer[] = {
+        {"pgqueuer", more + 40},
+        {"river",          here},
+        {0}
+    };
+    struct adapter *a = open_all();
+    struct err e;
+
+    (void)state;
+    for (int i = 0; i < DECOYS; i++) {
+        snprintf(texts[i], sizeof texts[i], "evil/a%02d_", i);
+        decoys[i] = more[i] = texts[i];
+    }
+    more[DECOYS] = "mine";
+    assert_true(choose(a, beside, NULL, &e));
+    is_chosen(a, "river", "public");
+    assert_string_equal(adapter_found(a, 63)->schema, "jobs");
+    assert_null(adapter_found(a, 64));
+    assert_non_null(adapter_complaint(a, 0)); /* not all are looked at */
+    assert_true(choose(a, same, NULL, &e));
+    is_chosen(a, "pgqueuer", "mine");
+    adapter_free(a);
+    a = open_all(); /* there is room for 50, mine and river's two */
+    assert_true(choose(a, fewer, NULL, &e));
+    is_chosen(a, "pgqueuer", "mine");
+    assert_string_equal(adapter_found(a, 52)->schema, "jobs");
+    assert_null(adapter_complaint(a, 0));
+    adapter_free(a);
+}
+
 /* A candidate whose DETECT fails is left out until the next detection. */
 static void
 test_spoilt(void **state)
@@ -582,6 +631,7 @@ main(void)
         cmocka_unit_test(test_settings_of_a_call),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_decoys),
         cmocka_unit_test(test_spoilt),
         cmocka_unit_test(test_versions),
     };
