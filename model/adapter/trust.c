@@ -371,18 +371,24 @@ guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
 /* --- the database that was seen -------------------------------------------------------------- */
 
 static bool
-is_same_place(void *ctx, struct result *r, struct err *e)
+keeps_place(struct place_gate *g, const char *is, struct err *e)
 {
-    struct place_gate *g = ctx;
-    const char *is = result_text(r, 0, result_col(r, "identity"));
-
     bool same = !g->identity || !*g->identity || !*is || !strcmp(g->identity, is);
+
     g->has_refused = !same;
     if (!same)
         fail(e, ERR_DENIED,
              "another server or database is at this address now than before: look before you act");
     else if (!g->identity)
         g->identity = xstrdup(is);
+    return same;
+}
+
+static bool
+is_same_place(void *ctx, struct result *r, struct err *e)
+{
+    bool same = keeps_place(ctx, result_text(r, 0, result_col(r, "identity")), e);
+
     result_free(r);
     return same;
 }
@@ -413,9 +419,14 @@ place_gate_done(struct place_gate *g)
 static bool
 passes(void *ctx, struct result *r, struct err *e)
 {
-    const struct schema_gate *g = ctx;
+    struct schema_gate *g = ctx;
     struct owners o;
 
+    if (g->sql && result_rows(r) > 0 &&
+        !keeps_place(&g->place, result_text(r, 0, result_col(r, "identity")), e)) {
+        result_free(r);
+        return false;
+    }
     if (!owners_judge(r, g->trust, "", &o, e))
         return false;
     bool ok = o.n == 0;
@@ -434,9 +445,24 @@ schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *
     g->db = (struct db_gate){owners_ask(g->schema, &all, g->storage), passes, g};
 }
 
+/* One statement for both questions, because a gate has only one. */
+void
+schema_gate_stay(struct schema_gate *g)
+{
+    g->sql = xasprintf("select owners.*, here.identity from (%s) owners cross join (%s) here",
+                       console_sql("owners"), console_sql("server"));
+    g->db.stmt.sql = g->sql;
+    g->db.stmt.name = "owners";
+    place_gate_init(&g->place);
+}
+
 void
 schema_gate_done(struct schema_gate *g)
 {
+    if (g->sql)
+        place_gate_done(&g->place);
+    free(g->sql);
+    g->sql = NULL;
     free(g->schema);
     g->schema = NULL;
 }

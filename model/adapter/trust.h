@@ -124,9 +124,13 @@ struct schema_gate { /* everything in a schema; asked on each new connection */
     struct db_param storage[OWNERS_PARAMS];
     const struct trust *trust;
     char *schema;
+    char *sql;               /* of schema_gate_stay; NULL = later connections may lead anywhere */
+    struct place_gate place; /* of the first connection, if sql is set */
 };
 /* trust is borrowed. */
 void schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust);
+/* From now on a later connection must lead to the database of the first one, as in place_gate. */
+void schema_gate_stay(struct schema_gate *g);
 void schema_gate_done(struct schema_gate *g);
 
 #endif

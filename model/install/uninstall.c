@@ -14,13 +14,12 @@
 
 enum { DROP_MS = 600000 };
 
-struct look_row {
-    const char *text, *alive, *tables, *functions, *dependents;
+struct found_row { /* sql/console/uninstall_found.sql */
+    const char *alive, *tables, *functions, *dependents;
 };
 
-#define F(field) offsetof(struct look_row, field)
-static const struct field look_fields[] = {
-    {"text",       F_STR, F(text),       false},
+#define F(field) offsetof(struct found_row, field)
+static const struct field found_fields[] = {
     {"alive",      F_STR, F(alive),      false},
     {"tables",     F_STR, F(tables),     false},
     {"functions",  F_STR, F(functions),  false},
@@ -56,7 +55,7 @@ add_strangers(struct buf *b, const char *names, const char *const *words, const 
 }
 
 static bool
-judge_look(const struct uninstall_options *o, const struct look_row *row, struct err *e)
+judge_look(const struct uninstall_options *o, const struct found_row *row, struct err *e)
 {
     struct buf strangers = {0}, others = {0};
     bool ok = true;
@@ -78,32 +77,52 @@ judge_look(const struct uninstall_options *o, const struct look_row *row, struct
 }
 
 static bool
-take_look(const struct uninstall_options *o, struct result *r, struct uninstall_look *look,
-          struct err *e)
+take_look(const struct uninstall_options *o, const struct result *text, struct result *found,
+          struct uninstall_look *look, struct err *e)
 {
     struct rowset set;
 
-    if (!rowset_decode(r, look_fields, sizeof look_fields / sizeof *look_fields,
-                       sizeof(struct look_row), &set, e))
+    if (!rowset_decode(found, found_fields, sizeof found_fields / sizeof *found_fields,
+                       sizeof(struct found_row), &set, e))
         return false;
-    const struct look_row *row = set.rows;
+    const struct found_row *row = set.rows;
     bool ok = set.n == 1 ? judge_look(o, row, e) : fail(e, ERR_DATA, "the schema can't be read");
     if (ok) {
-        look->text = xstrdup(row->text);
+        look->text = xstrdup(result_text(text, 0, result_col(text, "text")));
         look->alive = *row->alive ? xstrdup(row->alive) : NULL;
+        look->tables = xstrdup(row->tables);
+        look->functions = xstrdup(row->functions);
     }
     rowset_free(&set);
     return ok;
 }
 
-enum { PARAMS = 6 };
+void
+uninstall_look_done(struct uninstall_look *look)
+{
+    free(look->text);
+    free(look->alive);
+    free(look->tables);
+    free(look->functions);
+    *look = (struct uninstall_look){0};
+}
 
+enum { PARAMS = 9 };
+
+/* seen: NULL = the first look. */
 static struct db_stmt
 begin_statement(const struct uninstall_options *o, const char *lock_ms,
-                struct db_param p[static PARAMS])
+                const struct uninstall_look *seen, struct db_param p[static PARAMS])
 {
-    const char *const values[PARAMS] = {
-        o->schema, o->viewer, o->worker, o->operator_, o->drop_roles ? "true" : "false", lock_ms};
+    const char *const values[PARAMS] = {o->schema,
+                                        o->viewer,
+                                        o->worker,
+                                        o->operator_,
+                                        o->drop_roles ? "true" : "false",
+                                        lock_ms,
+                                        o->force ? "true" : "false",
+                                        seen ? seen->tables : NULL,
+                                        seen ? seen->functions : NULL};
 
     for (int i = 0; i < PARAMS; i++)
         p[i] = (struct db_param){.value = values[i]};
@@ -116,13 +135,15 @@ uninstall_look(struct db *db, struct loop *l, const struct uninstall_options *o,
 {
     struct db_param p[PARAMS];
     struct db_reply reply;
-    const struct db_stmt stmts[] = {begin_statement(o, "1000", p),
+    const struct db_stmt stmts[] = {begin_statement(o, "1000", NULL, p),
                                     {.sql = console_sql("uninstall_may")},
-                                    {.sql = console_sql("uninstall_look")}};
-    const struct db_call call = {.stmts = stmts, .n = 3, .statement_timeout_ms = DROP_MS};
+                                    {.sql = console_sql("uninstall_look")},
+                                    {.sql = console_sql("uninstall_found")}};
+    const struct db_call call = {.stmts = stmts, .n = 4, .statement_timeout_ms = DROP_MS};
 
     *look = (struct uninstall_look){0};
-    bool ok = db_do(db, l, &call, &reply, e) && take_look(o, db_take(&reply, 2), look, e);
+    bool ok = db_do(db, l, &call, &reply, e) &&
+              take_look(o, reply.results[2], db_take(&reply, 3), look, e);
     db_reply_done(&reply);
     return ok;
 }
@@ -155,9 +176,11 @@ drop(void *ctx, int lock_ms, struct err *e)
     char wait[12];
 
     snprintf(wait, sizeof wait, "%d", lock_ms);
-    const struct db_stmt stmts[] = {begin_statement(d->o, wait, p),
-                                    {.sql = console_sql("uninstall_drop")}};
-    const struct db_call call = {.stmts = stmts, .n = 2, .statement_timeout_ms = DROP_MS};
+    const struct db_stmt stmts[] = {
+        begin_statement(d->o, wait, d->o->seen, p), {.sql = console_sql("uninstall_may")},
+        {.sql = console_sql("uninstall_lock")},     {.sql = console_sql("uninstall_found")},
+        {.sql = console_sql("uninstall_same")},     {.sql = console_sql("uninstall_drop")}};
+    const struct db_call call = {.stmts = stmts, .n = 6, .statement_timeout_ms = DROP_MS};
     struct db_reply reply;
     bool ok = db_do(d->db, d->loop, &call, &reply, e);
 

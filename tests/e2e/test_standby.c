@@ -358,6 +358,61 @@ no_verb_goes_to_another_database(void **state)
     free(path);
 }
 
+/* Runs `uninstall`, which waits for a lock, and ends its session in a pause between two tries, when
+ * the address leads to the other database. Returns the errors; the caller frees. */
+static char *
+uninstall_elsewhere(const char *path, PGconn *was, const char *other)
+{
+    struct proc p;
+
+    serve(path, PQdb(was));
+    assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
+    proc_queuetop(&p, NULL, "uninstall --yes-drop-schema queues -d service=here");
+    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+    pg_wait(was,
+            "select count(*) from pg_stat_activity where application_name = 'queuetop' and "
+            "datname = current_database()",
+            "1", 60000);
+    serve(path, other);
+    pg_wait(was, /* ended by us, or by itself after 5 s */
+            "select (count(*) = 0 or bool_or(case when state = 'idle' and state_change < "
+            "clock_timestamp() - interval '50 ms' then pg_terminate_backend(pid) end))::int "
+            "from pg_stat_activity where application_name = 'queuetop' and "
+            "datname = current_database()",
+            "1", 60000);
+    assert_int_not_equal(proc_wait(&p), 0);
+    char *err = proc_errors(&p);
+    proc_done(&p);
+    return err;
+}
+
+/* The session may also end while a statement is under way: then the verb reports that, and the test
+ * tries again. */
+static void
+no_uninstall_goes_to_another_database(void **state)
+{
+    char *path = xasprintf("%s/services", pg_host());
+    bool is_noticed = false;
+
+    PGconn *lock = pg_connect(con_dsn()), *was = pg_connect(con_dsn());
+    con_empty(state);
+    char *other = xstrdup(pg_value(con_db(), "select current_database()"));
+    pg_run(lock, "begin; select from queues.queue");
+    for (int i = 0; i < 50 && !is_noticed; i++) {
+        char *err = uninstall_elsewhere(path, was, other);
+        is_noticed = strstr(err, "another server or database is at this address now") != NULL;
+        free(err);
+        assert_int_equal(pg_int(con_db(), "select count(*) from queues.queue"), 0);
+        assert_int_equal(pg_int(was, "select count(*) from queues.queue"), 0);
+    }
+    assert_true(is_noticed);
+    PQfinish(lock);
+    PQfinish(was);
+    unlink(path);
+    free(other);
+    free(path);
+}
+
 static int
 set_up(void **state)
 {
@@ -396,6 +451,7 @@ main(void)
         cmocka_unit_test_setup(no_act_goes_to_the_old_database, con_empty),
         cmocka_unit_test_setup(no_act_goes_to_a_database_not_seen, con_empty),
         cmocka_unit_test_setup(no_verb_goes_to_another_database, con_empty),
+        cmocka_unit_test_setup(no_uninstall_goes_to_another_database, con_empty),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

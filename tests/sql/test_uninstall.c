@@ -10,6 +10,7 @@
 
 #include "tests/proc.h"
 #include "tests/server.h"
+#include "tests/term.h"
 
 struct place {
     char dsn[400];
@@ -108,6 +109,54 @@ what_is_not_its_own_stays(void **state)
     check(&p, "1", there);
     says(p.dsn, "uninstall --yes-drop-schema queues --force", 0, "dropped");
     check(&p, "0", "select count(*) from pg_views where viewname = 'backlog'");
+    PQfinish(p.conn);
+}
+
+/* Answers the question of `uninstall` after something has been made. */
+static void
+answers(struct place *p, const char *option, const char *make, int code, const char *text)
+{
+    const char *argv[] = {getenv("QUEUETOP"), "uninstall", p->dsn, option, NULL};
+    struct vt vt;
+
+    vt_spawn(&vt, 24, 140, argv, NULL);
+    vt_want(&vt, "Type the name of the schema");
+    pg_run(p->conn, "%s", make);
+    vt_type(&vt, "queues\n");
+    vt_want(&vt, text);
+    assert_int_equal(vt_exit_status(&vt), code);
+    vt_done(&vt);
+}
+
+/* The user has not seen it. */
+static void
+what_comes_during_the_question_stays(void **state)
+{
+    static const struct {
+        const char *option, *make, *says, *unmake;
+    } things[] = {
+        {NULL,      "create view public.late as select queue from queues.queue",
+         "these would be dropped, too: view public.late",                                                                                               "drop view public.late"      },
+        {NULL,      "create table queues.late ()",                                                "the tables in schema queues are others than before",
+         "drop table queues.late"                                                                                                                                                    },
+        {"--force", "create table queues.late ()",
+         "the tables in schema queues are others than before",                                                                                          "drop table queues.late"     },
+        {NULL,      "create function queues.late() returns int language sql as 'select 1'",
+         "the functions in schema queues are others than before",                                                                                       "drop function queues.late()"},
+        {NULL,      "select queues.node_start('n1', gen_random_uuid(), 'h', 1, '1', 1, null, 1)",
+         "it is in use: node n1 (last heartbeat ",                                                                                                      "delete from queues.node"    },
+    };
+    struct place p;
+
+    (void)state;
+    enter(&p, "late");
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
+        answers(&p, things[i].option, things[i].make, 3, things[i].says);
+        check(&p, "1", there);
+        pg_run(p.conn, "%s", things[i].unmake);
+    }
+    answers(&p, NULL, "select 1", 0, "dropped");
+    check(&p, "0", there);
     PQfinish(p.conn);
 }
 
@@ -258,6 +307,7 @@ main(void)
         cmocka_unit_test(it_goes_when_its_name_is_said),
         cmocka_unit_test(living_workers_keep_it),
         cmocka_unit_test(what_is_not_its_own_stays),
+        cmocka_unit_test(what_comes_during_the_question_stays),
         cmocka_unit_test(what_hangs_on_it_is_named),
         cmocka_unit_test(roles_go_where_nobody_needs_them),
         cmocka_unit_test(who_may_not_install_is_told_why),

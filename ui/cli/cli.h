@@ -94,9 +94,10 @@ struct cli {
     struct trust **trusts;        /* of cli_sources; freed after run */
     int ntrusts;
     struct schema_gate *gate; /* of cli_db_options */
-    const char *place;        /* the identity that cli_open must find again; NULL = any */
-    const char *log_file;     /* --log, already open */
-    bool read_only;           /* --read-only */
+    bool stays;           /* a later connection of cli_db must lead to the database of the first */
+    const char *place;    /* the identity that cli_open must find again; NULL = any */
+    const char *log_file; /* --log, already open */
+    bool read_only;       /* --read-only */
     const struct cli_verb *verb;
     char **words; /* the words that are neither options nor CONNINFO */
     int nwords;

@@ -260,18 +260,20 @@ static int
 uninstall_verb(struct cli *c, const void *options)
 {
     const struct uninstall_words *w = options;
+    struct uninstall_look look;
     const struct uninstall_options o = {.schema = c->schema,
                                         .viewer = w->viewer,
                                         .worker = w->worker,
                                         .operator_ = w->operator_,
                                         .drop_roles = w->drop_roles,
-                                        .force = w->force};
-    struct uninstall_look look;
+                                        .force = w->force,
+                                        .seen = &look};
     struct err e = {0};
     int code = CLI_DONE;
 
     if (c->read_only && !w->dry_run)
         return refuse(c, "--read-only: nothing is changed");
+    c->stays = true;
     if (!may_define(c, &e) || !uninstall_look(cli_db(c, true), c->loop, &o, &look, &e))
         return cli_fail(c, &e);
     print_look(&look);
@@ -286,8 +288,7 @@ uninstall_verb(struct cli *c, const void *options)
             print_line(NULL, "dropped");
         code = ok ? CLI_DONE : cli_fail(c, &e);
     }
-    free(look.text);
-    free(look.alive);
+    uninstall_look_done(&look);
     return code;
 }
 
@@ -374,6 +375,7 @@ purge_audit_verb(struct cli *c, const void *options)
         return cli_usage(c, "say how old: --older-than 90d (a day at least)");
     if (c->read_only && !w->dry_run)
         return refuse(c, "--read-only: nothing is changed");
+    c->stays = true;
     snprintf(ms, sizeof ms, "%" PRId64, w->older_ms);
     struct db_param p = {.value = ms};
     if (!ask(c, "purge_audit_preview", &p, 1, &reply, &e)) {
