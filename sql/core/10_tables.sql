@@ -248,6 +248,10 @@ create table if not exists attempt (
     trace   text
 ) partition by range (ended);
 create index if not exists attempt_job on attempt (job, number);
+-- With a publication for all tables, PostgreSQL rejects each UPDATE and DELETE on a table without a replica identity.
+-- So each table has one: its primary key, a unique index, or all its columns. Unless wal_level is logical, it costs
+-- nothing.
+alter table attempt replica identity full;
 comment on table attempt is 'One row for each attempt that failed or was lost; by day, like history';
 comment on column attempt.number is 'The number of the try, from 1';
 
@@ -288,6 +292,7 @@ create index if not exists history_queue on history (queue, finished);
 create index if not exists history_id on history using brin ((case when not own_id(id) then id end))
     with (pages_per_range = 16, autosummarize = on);
 create index if not exists history_own_id on history (id) where own_id(id);
+alter table history replica identity full;
 comment on table history is 'Finished jobs, a partition for each day (UTC) of the time they finished. Purge drops '
     'partitions';
 comment on column history.tries is 'All tries, including the successful one';

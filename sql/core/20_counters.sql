@@ -36,6 +36,7 @@ create table if not exists delta (
 );
 create index if not exists delta_xid on delta (xid);
 create index if not exists delta_key on delta (xid) where error_key is not null;
+alter table delta replica identity full;
 alter table delta set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000,
     autovacuum_vacuum_cost_delay = 0);
@@ -97,6 +98,7 @@ create table if not exists counter (
     blocked   bigint not null default 0
 );
 create index if not exists counter_fold on counter (fold);
+alter table counter replica identity full;
 alter table counter set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0);
 comment on table counter is 'The counts of one fold. error_key NULL: of a queue and priority. Otherwise: the failed '
@@ -184,6 +186,7 @@ create table if not exists cursor (
 create unique index if not exists cursor_queue on cursor (queue, n desc);
 -- on (n + 0) and not on n: otherwise the planner would look for a queue's newest row in this index
 create index if not exists cursor_number on cursor ((n + 0));
+alter table cursor replica identity using index cursor_queue;
 alter table cursor set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0);
 comment on table cursor is 'How far each queue has been cut; the newest row of a queue counts';

@@ -31,6 +31,7 @@ begin
                        part, parent,
                        part || '_day', case parent when 'history' then 'finished' else 'ended' end,
                        day::timestamptz, (day + 1)::timestamptz);
+        execute format('alter table %I replica identity full', part); -- LIKE does not copy it
         execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, part,
                        day::timestamptz, (day + 1)::timestamptz);
         execute format('alter table %I drop constraint %I', part, part || '_day');

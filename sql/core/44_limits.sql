@@ -27,6 +27,7 @@ create table if not exists bucket (
     seqs  bigint[] not null
 );
 create unique index if not exists bucket_queue on bucket (queue, n desc);
+alter table bucket replica identity using index bucket_queue;
 alter table bucket set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_vacuum_cost_delay = 0);
 comment on table bucket is 'Token buckets of queues with a rate limit; the newest row of a queue counts';

@@ -212,7 +212,7 @@ static const struct {
      "insert into node (lock_key, session, host, queues, clock_ahead) values ('skewed', "
      "gen_random_uuid(), 'h', '{no}', '-90 s'), ('right', gen_random_uuid(), 'h', '{no}', '1 s')",                                                                                                           "node skewed on h: its clock is 90.0 s behind the server's\n"                                      },
     {"WARN     schema",                                                                  WARN,                                                      "update meta set version = version + 1",
-     "the schema has version 5, this program makes version 4\n"                                                                                                                                                                                                                                                 },
+     "the schema has version 6, this program makes version 5\n"                                                                                                                                                                                                                                                 },
     {"WARN     versions",                                                                WARN,
      "insert into node (lock_key, session, host, version, protocol, queues) values ('old', "
      "gen_random_uuid(), 'h', '0.0.1', 1, '{no}')",                                                                                                                                                          "node old on h has version 0.0.1"                                                                  },
