@@ -428,7 +428,8 @@ declare
     made_ids uuid[];
 begin
     -- The rows are inserted in the order of the keys, and of the ids if there is no key, so that two calls with the
-    -- same keys or ids do not deadlock. If several jobs have one key or one id, the first is inserted.
+    -- same keys or ids do not deadlock. The order is that of the columns (collate "C"), in which requeue() and undo()
+    -- insert, too, and not that of the database. If several jobs have one key or one id, the first is inserted.
     with numbered as materialized (
         select nextval('job_seq') as seq, g.* from rows_of(given) g
     ), inserted as (
@@ -438,7 +439,7 @@ begin
                coalesce(run_after, now() + delay), coalesce(expires_at, now() + expires_in), unique_key,
                concurrency_key, tries, run_timeout, lease_timeout
         from (select n.*, row_number() over (partition by n.id order by n.seq) as nth from numbered n) f where nth = 1
-        order by queue, unique_key, case when unique_key is null then id end, seq
+        order by queue collate "C", unique_key collate "C", case when unique_key is null then id end, seq
         on conflict do nothing returning id, seq)
     select (select array_agg(seq order by seq) from numbered), coalesce(array_agg(seq order by seq), '{}'),
            array_agg(id)

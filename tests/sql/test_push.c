@@ -164,6 +164,36 @@ unique_keys_are_taken_in_order(void **state)
     PQfinish(c);
 }
 
+/* A database that sorts as people do: 'a' before 'B'. Pushes and acts insert keys in one order
+ * there, too. Otherwise they would wait for each other. */
+static void
+unique_keys_have_one_order_in_any_language(void **state)
+{
+    PGconn *c = core_new("language"); /* makes the roles, too */
+
+    (void)state;
+    if (PQserverVersion(c) < 150000 ||
+        pg_int(c, "select count(*) from pg_collation where collprovider = 'i'") == 0) {
+        PQfinish(c);
+        skip();
+    }
+    pg_run(c, "create database english template template0 encoding 'UTF8' locale 'C'"
+              " locale_provider icu icu_locale 'en-US'");
+    PQfinish(c);
+    c = pg_connect(pg_dsn("english"));
+    core_load(c, "queues");
+    pg_run(c, "set search_path = queues, pg_temp");
+    expect(c, "t", "select 'a' < 'B'");
+    pg_run(c, "select push_many(null, '{q,q,Q}', unique_keys => '{a,B,c}')");
+    expect(c, "c,B,a", "select string_agg(unique_key, ',' order by ctid) from queue");
+    pg_run(c, "select schedule('s')");
+    pg_run(c, "select c.* from claim('n', 9) x, complete('n', array[x.lease], array[x.version],"
+              " array[x.seq], null::timestamptz[], null::bytea[]) c");
+    pg_run(c, "select requeue(gen_random_uuid(), 1, array(select id from history order by id))");
+    expect(c, "c,B,a", "select string_agg(unique_key, ',' order by seq) from queue");
+    PQfinish(c);
+}
+
 /* Ids made within one millisecond are random: whatever they are, the first in the caller's order
  * wins. Sixty rounds, so that a choice by id shows. */
 static void
@@ -523,6 +553,7 @@ main(void)
         cmocka_unit_test(same_id_is_one_job),
         cmocka_unit_test(unique_key_among_the_unfinished),
         cmocka_unit_test(unique_keys_are_taken_in_order),
+        cmocka_unit_test(unique_keys_have_one_order_in_any_language),
         cmocka_unit_test(the_first_of_equals_wins),
         cmocka_unit_test(ids_are_taken_in_order),
         cmocka_unit_test(unique_key_in_two_sessions),
