@@ -14,7 +14,7 @@
 --   4. while a function holds the scheduler row, it does not wait for the transaction of anybody else: it takes rows
 --      with SKIP LOCKED, or waits for them 50 or 100 ms at most (lock_timeout). Rows that others have locked are left
 --      alone and reported. An act that can't leave a row alone (a pause, a change of settings) fails with 55P03 and
---      changes nothing
+--      changes nothing. It waits only for the partitions of the next two days, if these are missing (add_days)
 --   5. unique keys: several are inserted in the order (queue, unique_key)
 -- History, attempt, delta and the other books are only appended to.
 

@@ -16,17 +16,32 @@ end $$;
 comment on function error_key(text) is 'The group of an error: its text with N in place of numbers, uuids, quoted '
     'parts and hex digits; at most 300 characters';
 
+create or replace function may_attach(parent text) returns boolean
+language plpgsql set search_path from current set lock_timeout = '50ms' as $$
+begin
+    execute format('lock table only %I in share update exclusive mode', parent);
+    return true;
+exception when lock_not_available then
+    return false;
+end $$;
+comment on function may_attach(text) is 'Takes the lock that ATTACH PARTITION needs, unless it would wait longer than '
+    '50 ms for somebody, such as an ANALYZE of the whole table';
+
 create or replace function add_days() returns void
 language plpgsql set search_path from current set timezone = 'UTC' as $$
 declare
+    ahead  int;
     parent text;
     part   text;
     day    date;
 begin
-    for parent, day in select t, (now() + i * interval '1 day')::date
-                       from unnest(array['history', 'attempt']) t, generate_series(0, 7) i loop
+    for ahead, parent, day in select n, t, (now() + n * interval '1 day')::date
+                              from generate_series(0, 7) n, unnest(array['history', 'attempt']) t order by n loop
         part := parent || to_char(day, '_YYYYMMDD');
         continue when to_regclass(quote_ident(part)) is not null;
+        -- No job can end without the partitions of the next two days (have_day), so these are waited for. The others
+        -- have time until the next look.
+        exit when ahead > 2 and not may_attach(parent);
         execute format('create table %I (like %I including all, constraint %I check (%I >= %L and %4$I < %6$L))',
                        part, parent,
                        part || '_day', case parent when 'history' then 'finished' else 'ended' end,

@@ -121,6 +121,34 @@ a_reader_is_not_waited_for(void **state)
     PQfinish(c);
 }
 
+/* Somebody's ANALYZE of all days is in the way of a new one: the steps go on, and a later one makes
+ * it. */
+static void
+an_analyze_is_not_waited_for(void **state)
+{
+    PGconn *c = core_new("analyze"), *other = core_join("analyze");
+    static const char last[] =
+        "select count(*) from pg_class where relispartition and relname ="
+        " to_char(now() at time zone 'UTC' + interval '7 d', '\"%s_\"YYYYMMDD')";
+
+    (void)state;
+    pg_run(c, "select schedule('test')");
+    pg_run(c,
+           "do $$ begin execute format('drop table %%I, %%I', to_char(now() at time zone 'UTC' +"
+           " interval '7 d', '\"history_\"YYYYMMDD'), to_char(now() at time zone 'UTC' + interval"
+           " '7 d', '\"attempt_\"YYYYMMDD')); end $$");
+    pg_run(other, "begin; analyze history");
+    pg_run(c, "set statement_timeout = '60s'"); /* waiting would run into this */
+    retain(c);
+    expect(c, "0", last, "history");
+    pg_run(other, "commit");
+    retain(c);
+    expect(c, "1", last, "history");
+    expect(c, "1", last, "attempt");
+    PQfinish(other);
+    PQfinish(c);
+}
+
 /* A week and more without any scheduling step: what is written then are lost leases, expired jobs
  * and operators' acts, each before anybody has made the partitions of today. */
 static void
@@ -193,6 +221,7 @@ main(void)
         cmocka_unit_test(whole_days_are_dropped),
         cmocka_unit_test(short_ones_are_trimmed),
         cmocka_unit_test(a_reader_is_not_waited_for),
+        cmocka_unit_test(an_analyze_is_not_waited_for),
     };
 
     return cmocka_run_group_tests_name("retention", tests, core_setup, core_teardown);
