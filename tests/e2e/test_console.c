@@ -172,6 +172,41 @@ opens_a_job(void **state)
 }
 
 static void
+next_job(struct vt *vt, int n)
+{
+    for (int i = 0; i < n; i++)
+        vt_keys(vt, "]");
+    vt_settle(vt, 40);
+}
+
+/* The list reads 200 jobs at first. A job's page reads on, as the list does. */
+static void
+walks_beyond_the_first_rows(void **state)
+{
+    static const char none[] = "no other job in that direction", more[] = "reading more jobs";
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 300);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "mail.send  · ready");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "PAYLOAD");
+    next_job(&vt, 199);
+    next_job(&vt, 1);
+    for (int i = 0; i < 1000 && vt_find(&vt, more, NULL, NULL); i++) /* until they have come */
+        next_job(&vt, 1);
+    next_job(&vt, 98);
+    assert_false(vt_find(&vt, none, NULL, NULL));
+    next_job(&vt, 1); /* the last one */
+    assert_false(vt_find(&vt, none, NULL, NULL));
+    next_job(&vt, 1);
+    vt_want(&vt, none);
+    con_quit(&vt);
+}
+
+static void
 requeues_three(void **state)
 {
     struct vt vt;
@@ -468,6 +503,7 @@ main(void)
         cmocka_unit_test_setup(filters, con_empty),
         cmocka_unit_test_setup(acts_stand_on_the_axis, con_empty),
         cmocka_unit_test_setup(opens_a_job, con_empty),
+        cmocka_unit_test_setup(walks_beyond_the_first_rows, con_empty),
         cmocka_unit_test_setup(requeues_three, con_empty),
         cmocka_unit_test_setup(pages_by_key, con_empty),
         cmocka_unit_test_setup(help_is_searchable, con_empty),

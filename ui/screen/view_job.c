@@ -137,6 +137,20 @@ job_toggle(struct view *view, int what)
             v->page.nowrap ? "long lines are cut: Left and Right move" : "long lines are wrapped");
 }
 
+/* Asks for the jobs beyond the rows that were read. False: there are none in that direction. */
+static bool
+read_more(struct store *s, int dir)
+{
+    struct jobs_place place = store_jobs_place(s);
+
+    if (dir > 0 ? place.at_end : place.at_top)
+        return false;
+    if (dir > 0)
+        store_look_on(s); /* a search that has found too little waits for this */
+    store_more_jobs(s, dir);
+    return true;
+}
+
 static void
 job_step(struct view *view, int dir)
 {
@@ -149,9 +163,13 @@ job_step(struct view *view, int dir)
         list_move(l, dir);
     const char *id = l ? list_selected_id(l) : "";
     if (!*id || !strcmp(id, v->id)) {
-        app_say(a, SAY_INFO, "no other job in that direction");
+        app_say(a, SAY_INFO, "%s",
+                *id && read_more(a->store, dir) ? "reading more jobs: press the key again"
+                                                : "no other job in that direction");
         return;
     }
+    if (list_wants(l) == dir)
+        store_more_jobs(a->store, dir);
     free(v->id);
     v->id = xstrdup(id);
     v->page.top = v->page.left = 0;
