@@ -343,6 +343,64 @@ own_words_are_shown(void **state)
     PQfinish(conn);
 }
 
+/* --- long ids -------------------------------------------------------------------------------- */
+
+/* Ends the console's sessions in this database, and lets no new one in. */
+static void
+shut_out(PGconn *conn)
+{
+    char *name = xstrdup(PQdb(conn));
+    PGconn *admin = pg_connect(pg_dsn("postgres"));
+
+    pg_run(admin, "alter database %s allow_connections false", name);
+    pg_run(admin,
+           "select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s' and "
+           "application_name like 'queuetop%%'",
+           name);
+    PQfinish(admin);
+    free(name);
+}
+
+/* The ids of pg-boss have the name of the queue in front. The preview of such a job is asked for
+ * once: without a connection the last answer stays on the screen. The question names the whole id.
+ */
+static void
+long_ids_are_whole(void **state)
+{
+    static const char queue[] = "notifications.customer.reports";
+    static const char uuid[] = "00000000-0000-4000-8000-0000000000f1";
+    const char *argv[] = {getenv("QUEUETOP"), dsn, NULL};
+    PGconn *conn = begin("pgboss");
+    char *id = xasprintf("%s:%s", queue, uuid);
+    char *filter = xasprintf("2 / text:queue:%s enter", queue);
+    struct vt vt;
+
+    (void)state;
+    pg_run(conn, "insert into pgboss.queue (name) values ('%s')", queue);
+    pg_run(conn, "insert into pgboss.job (name, id, data) values ('%s', '%s', '{\"to\": \"far\"}')",
+           queue, uuid);
+    start(&vt, dsn, NULL, NULL);
+    vt_want(&vt, "mail-dead");
+    vt_keys(&vt, filter);
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "c");
+    vt_want(&vt, id);
+    vt_keys(&vt, "esc");
+    end(&vt);
+    vt_spawn(&vt, 45, 140, argv, NULL);
+    vt_want(&vt, "mail-dead");
+    vt_keys(&vt, filter);
+    vt_want(&vt, "\"to\": \"far\"");
+    shut_out(conn);
+    vt_want_row(&vt, 0, "reconnecting");
+    vt_settle(&vt, 300); /* longer than the rest before a preview is asked for */
+    assert_non_null(line_with(&vt, "\"to\": \"far\""));
+    end(&vt);
+    free(filter);
+    free(id);
+    PQfinish(conn);
+}
+
 /* --- passwords ------------------------------------------------------------------------------- */
 
 /* Adds a line at the beginning of pg_hba.conf; NULL restores the file. */
@@ -500,7 +558,7 @@ main(void)
         cmocka_unit_test(hidden_rows_are_said),      cmocka_unit_test(missing_rights_are_said),
         cmocka_unit_test(ways_out_are_said),         cmocka_unit_test(own_words_are_shown),
         cmocka_unit_test(a_password_is_asked_first), cmocka_unit_test(one_asks_for_a_password),
-        cmocka_unit_test(a_password_is_right_again),
+        cmocka_unit_test(a_password_is_right_again), cmocka_unit_test(long_ids_are_whole),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

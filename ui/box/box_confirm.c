@@ -17,7 +17,7 @@ struct confirm_box {
     struct view view;
     struct question ask;
     struct action *action;
-    char job[64]; /* the full id of the only job, "" = several */
+    char *job; /* the full id of the only job, "" = several */
     bool filled;
     bool at_once;  /* all jobs at once, not a few of them first */
     uint64_t seen; /* generation of the action that the box shows */
@@ -481,6 +481,7 @@ confirm_free(struct view *v)
     struct confirm_box *c = (struct confirm_box *)v;
 
     question_done(&c->ask);
+    free(c->job);
     if (c->action)
         action_free(c->action);
 }
@@ -502,7 +503,7 @@ box_confirm(struct app *a, struct action *act, const char *job)
     struct confirm_box *c = (struct confirm_box *)app_box(a, &confirm_ops, NULL);
 
     c->action = act;
-    snprintf(c->job, sizeof c->job, "%.60s", job ? job : "");
+    c->job = xstrdup(job ? job : "");
     begin(c);
     confirm_update(&c->view);
 }

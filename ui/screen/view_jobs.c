@@ -32,7 +32,7 @@ struct jobs {
     char *kept;  /* selected id while another screen is in front */
     const char *one[1];
     struct page page;   /* of the preview */
-    char previewed[64]; /* id of the job that was asked for the preview */
+    char *previewed;    /* id of the job that was asked for the preview; NULL = none was */
     int64_t preview_ms; /* when the preview may be asked for; 0 = not wanted */
 };
 
@@ -97,6 +97,7 @@ jobs_done(struct view *view)
     page_done(&v->page);
     free(v->kept);
     free(v->home);
+    free(v->previewed);
 }
 
 static void
@@ -106,7 +107,8 @@ jobs_show(struct view *view)
 
     if (!is_ours(v))
         store_ask_jobs(view->app->store, &v->filter);
-    v->previewed[0] = '\0';
+    free(v->previewed);
+    v->previewed = NULL;
 }
 
 static void
@@ -177,17 +179,18 @@ jobs_drawn(struct view *view)
 
     if (wants && is_ours(v))
         store_more_jobs(a->store, wants);
-    if (!is_wide(app_body(a)) || !*id || !strcmp(id, v->previewed)) {
+    if (!is_wide(app_body(a)) || !*id || (v->previewed && !strcmp(id, v->previewed))) {
         v->preview_ms = 0;
         return;
     }
     if (!v->preview_ms)
-        v->preview_ms = clock_ms() + (v->previewed[0] ? PREVIEW_REST_MS : 0);
+        v->preview_ms = clock_ms() + (v->previewed ? PREVIEW_REST_MS : 0);
     if (clock_ms() < v->preview_ms) {
         app_wake(a, v->preview_ms);
         return;
     }
-    snprintf(v->previewed, sizeof v->previewed, "%.60s", id);
+    free(v->previewed);
+    v->previewed = xstrdup(id);
     v->preview_ms = 0;
     store_want(a->store, TOPIC_JOB, true);
     store_ask_job(a->store, id);
