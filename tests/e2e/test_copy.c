@@ -260,6 +260,29 @@ sets_limits(void **state)
     con_quit(&vt);
 }
 
+/* A name may have 200 characters, which may be 800 bytes. */
+static void
+sets_limits_of_a_long_name(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    pg_run(con_db(), "select push(repeat('漢', 100), '{}')");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "漢");
+    vt_keys(&vt, "l");
+    vt_want(&vt, "Limits of queue: 漢");
+    vt_want(&vt, "first retry");
+    vt_keys(&vt, "C-u text:4 enter");
+    vt_want(&vt, "max_running 4, was none");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "queue: 1 queue set");
+    assert_int_equal(pg_int(con_db(), "select max_running from queue_config where queue = "
+                                      "repeat('漢', 100)"),
+                     4);
+    con_quit(&vt);
+}
+
 int
 main(void)
 {
@@ -270,6 +293,7 @@ main(void)
         cmocka_unit_test_setup(says_how_much_was_copied, con_empty),
         cmocka_unit_test_setup(shows_rows_in_full, con_empty),
         cmocka_unit_test_setup(sets_limits, con_empty),
+        cmocka_unit_test_setup(sets_limits_of_a_long_name, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, con_teardown);

@@ -3,10 +3,11 @@
  * are sent; the server knows which values are valid. The settings are the rows of setting_rules()
  * in sql/core/73_queues.sql.
  */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/adapter/lookup.h"
+#include "model/base/mem.h"
 #include "model/base/text.h"
 #include "ui/act/act_parts.h"
 #include "ui/box/box.h"
@@ -135,7 +136,8 @@ on_limits(struct app *a, int arg)
     struct params p = {{0}};
 
     (void)arg;
-    snprintf(a->form.about, sizeof a->form.about, "%s", t.name);
+    free(a->form.about);
+    a->form.about = xstrdup(t.name);
     params_set(&p, PARAM_QUEUE, t.name);
     lookup_free(a->form.lookup);
     a->form.lookup = lookup_new(source_watcher(a->source), source_adapter(a->source),

@@ -417,6 +417,7 @@ app_free(struct app *a)
     editor_free(a->lent.editor);
     alert_hook_free(a->hook);
     lookup_free(a->form.lookup);
+    free(a->form.about);
     app_drop_views(a);
     app_action_drop(a);
     if (a->running.action)

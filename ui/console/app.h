@@ -151,7 +151,7 @@ struct running {                       /* ui/act/act.c */
 
 struct form_lookup {       /* ui/act/act_limits.c: a form is opened when its values have come */
     struct lookup *lookup; /* NULL = none was asked */
-    char about[256];       /* the queue that the form is for */
+    char *about;           /* the queue that the form is for; NULL = none was asked */
 };
 
 struct lent { /* away.c: the terminal is lent to an editor */
