@@ -4,14 +4,18 @@
  */
 #include "tests/harness.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/base/mem.h"
 #include "ui/config/settings.h"
+#include "ui/config/trusted.h"
 #include "ui/term/term_key.h"
 
 struct target {
@@ -202,6 +206,158 @@ remembers(void **state)
     settings_free(s);
 }
 
+/* --- two consoles ---------------------------------------------------------------------------- */
+
+static char state_dir[200];
+
+static int
+state_setup(void **state)
+{
+    static int n;
+
+    (void)state;
+    snprintf(state_dir, sizeof state_dir, "%s/two.%d.%d",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid(), ++n);
+    assert_int_equal(mkdir(state_dir, 0700), 0);
+    return setenv("XDG_STATE_HOME", state_dir, 1);
+}
+
+static int
+state_teardown(void **state)
+{
+    static const char *const names[] = {"/queuetop/state", "/queuetop", ""};
+    char path[300];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s%s", state_dir, names[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    return 0;
+}
+
+static struct settings *
+load_state(void)
+{
+    struct settings *s = settings_new();
+
+    settings_load(s);
+    return s;
+}
+
+static void
+put_and_save(struct settings *s, const char *name, const char *line)
+{
+    struct err e;
+
+    settings_put(s, name, line);
+    assert_true(settings_save(s, &e));
+}
+
+static void
+assert_kept(const char *name, const char *line)
+{
+    struct settings *s = load_state();
+
+    assert_string_equal(settings_get(s, name), line);
+    settings_free(s);
+}
+
+/* Of two consoles that run at once, each writes only what was changed in it. */
+static void
+two_write_their_own(void **state)
+{
+    struct settings *one = load_state(), *other;
+
+    (void)state;
+    put_and_save(one, "nodes", "sort=node");
+    put_and_save(one, "jobs", "hide=kind");
+    other = load_state();
+    put_and_save(other, "trust", "an answer");
+    put_and_save(other, "nodes", "sort=state");
+    put_and_save(one, "queues", "sort=ready");
+    assert_kept("trust", "an answer");
+    assert_kept("queues", "sort=ready");
+    assert_kept("nodes", "sort=state");
+    put_and_save(other, "jobs", "");
+    put_and_save(one, "queues", "sort=queue");
+    assert_kept("jobs", ""); /* what was removed does not come back */
+    assert_kept("trust", "an answer");
+    settings_free(one);
+    settings_free(other);
+}
+
+static void
+keep_answer(struct settings *s, int64_t role, const char *name)
+{
+    char server[] = "7", *owner = xstrdup(name);
+    struct stranger stranger = {.role = role, .name = owner};
+    struct owners shown = {.me = 10, .server = server, .strangers = &stranger, .n = 1};
+    struct err e;
+
+    assert_true(trusted_keep(s, &shown, &e));
+    free(owner);
+}
+
+static void
+write_state(const char *text)
+{
+    char path[300];
+
+    snprintf(path, sizeof path, "%s/queuetop/state", state_dir);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* An answer is added to those of other consoles; one that was deleted stays deleted. */
+static void
+answers_come_together(void **state)
+{
+    struct settings *one = load_state(), *other = load_state();
+
+    (void)state;
+    keep_answer(one, 11, "eve");
+    keep_answer(other, 12, "bob");
+    assert_kept("trust", "7 10 11 eve, 7 10 12 bob");
+    write_state("queues: sort=ready\ntrust: 7 10 12 bob\n");
+    put_and_save(one, "jobs", "hide=kind");
+    assert_kept("trust", "7 10 12 bob");
+    write_state("queues: sort=ready\n");
+    put_and_save(other, "jobs", "hide=age");
+    assert_kept("trust", "");
+    keep_answer(one, 13, "ann");
+    assert_kept("trust", "7 10 13 ann");
+    assert_kept("queues", "sort=ready");
+    settings_free(one);
+    settings_free(other);
+}
+
+/* Another process holds the lock for ever, and the file can't be read: what is known is written. */
+static void
+nothing_stops_a_save(void **state)
+{
+    struct settings *s = load_state();
+    char path[300];
+
+    (void)state;
+    put_and_save(s, "trust", "an answer");
+    snprintf(path, sizeof path, "%s/queuetop", state_dir);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    snprintf(path, sizeof path, "%s/queuetop/state", state_dir);
+    assert_int_equal(truncate(path, 1000), 0); /* zero bytes: no text */
+    put_and_save(s, "queues", "sort=ready");
+    assert_kept("trust", "an answer");
+    assert_kept("queues", "sort=ready");
+    assert_int_equal(close(fd), 0);
+    settings_free(s);
+}
+
+/* --- the mouse ------------------------------------------------------------------------------- */
+
 static void
 feed(struct decoder *d, const char *bytes)
 {
@@ -239,6 +395,9 @@ main(void)
         cmocka_unit_test(safety_closes),
         cmocka_unit_test(unreadable_file_closes),
         cmocka_unit_test(remembers),
+        cmocka_unit_test_setup_teardown(two_write_their_own, state_setup, state_teardown),
+        cmocka_unit_test_setup_teardown(answers_come_together, state_setup, state_teardown),
+        cmocka_unit_test_setup_teardown(nothing_stops_a_save, state_setup, state_teardown),
         cmocka_unit_test(mice),
     };
 

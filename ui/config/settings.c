@@ -8,23 +8,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/base/alias.h"
 #include "model/base/clock.h"
+#include "model/base/loop.h"
 
 enum {
     FILE_MOST = 100000,
     COMPLAINTS_MOST = 20,
     KEPT_MOST = 64,
     NAME_MOST = 60,
-    SETTINGS_MOST = 32
+    SETTINGS_MOST = 32,
+    LOCK_MS = 1000,
+    LOCK_AGAIN_MS = 10
 };
 
 struct kept_setting {
     char *name, *line;
-    char *usual; /* the value if the user has set nothing; NULL = not known */
+    char *usual;  /* the value if the user has set nothing; NULL = not known */
+    bool changed; /* by this process, and not yet saved */
 };
 
 struct settings {
@@ -34,7 +39,9 @@ struct settings {
     struct kept_setting kept[KEPT_MOST];
     int nkept;
     bool changed, closed;
-    const char *state; /* the name of the state file */
+    const char *state;  /* the name of the state file */
+    int lock;           /* its folder, locked; -1 = not */
+    int64_t lock_until; /* when the wait for the lock ends; 0 = it has not begun */
 };
 
 struct settings *
@@ -44,7 +51,17 @@ settings_new(void)
 
     s->mem = arena_new();
     s->state = "state";
+    s->lock = -1;
     return s;
+}
+
+static void
+unlock_folder(struct settings *s)
+{
+    if (s->lock >= 0)
+        close(s->lock);
+    s->lock = -1;
+    s->lock_until = 0;
 }
 
 void
@@ -52,6 +69,7 @@ settings_free(struct settings *s)
 {
     if (!s)
         return;
+    unlock_folder(s);
     for (int i = 0; i < s->ncomplaints; i++)
         free(s->complaints[i]);
     for (int i = 0; i < s->nkept; i++) {
@@ -417,18 +435,26 @@ settings_usual(struct settings *s, const char *name, const char *line)
     k->usual = xstrdup(line);
 }
 
+/* Takes the line of a name. False: the name has this line already, or there is no room for it. */
+static bool
+take_line(struct kept_setting *k, const char *line)
+{
+    if (k && k->usual && !strcmp(k->usual, line))
+        line = "";
+    if (!k || !strcmp(k->line, line))
+        return false;
+    free(k->line);
+    k->line = xstrdup(line);
+    return true;
+}
+
 void
 settings_put(struct settings *s, const char *name, const char *line)
 {
     struct kept_setting *k = make_kept(s, name);
 
-    if (k && k->usual && !strcmp(k->usual, line))
-        line = "";
-    if (!k || !strcmp(k->line, line))
-        return;
-    free(k->line);
-    k->line = xstrdup(line);
-    s->changed = true;
+    if (take_line(k, line))
+        s->changed = k->changed = true;
 }
 
 void
@@ -437,23 +463,114 @@ settings_apart(struct settings *s, const char *name)
     s->state = arena_printf(s->mem, "state.%s", name);
 }
 
-/* Reads "queues: sort=ready desc"; a line of another form is dropped. */
-void
-settings_load(struct settings *s)
+/* Cuts the next line, "queues: sort=ready desc", off the text. A line of another form is left out.
+ */
+static bool
+next_kept(char **rest, const char **name, const char **value)
 {
-    char *path = path_of("XDG_STATE_HOME", ".local/state", s->state);
-    char *text = path ? read_text(s, path) : NULL, *rest = text;
-
-    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+    for (char *line; *rest && (line = strsep(rest, "\n"));) {
         char *colon = strchr(line, ':');
         if (!colon || *line == '#')
             continue;
         *colon = 0;
-        settings_put(s, trim(line), trim(colon + 1));
+        *name = trim(line);
+        *value = trim(colon + 1);
+        return true;
     }
-    s->changed = false;
-    free(text);
+    return false;
+}
+
+/* The text of the state file, as read_text. */
+static char *
+read_state(struct settings *s)
+{
+    char *path = path_of("XDG_STATE_HOME", ".local/state", s->state);
+    char *text = path ? read_text(s, path) : NULL;
+
     free(path);
+    return text;
+}
+
+void
+settings_load(struct settings *s)
+{
+    char *text = read_state(s), *rest = text;
+    const char *name, *value;
+
+    while (next_kept(&rest, &name, &value))
+        (void)take_line(make_kept(s, name), value);
+    free(text);
+}
+
+/* --- saving ---------------------------------------------------------------------------------- */
+
+/* Waits; nothing else goes on meanwhile. */
+static void
+wait_ms(int ms)
+{
+    struct loop *l = loop_new();
+
+    (void)!loop_turn(l, ms, &(struct err){0});
+    loop_free(l);
+}
+
+/* Locks the folder against other consoles, so that of two that save at once none drops what the
+ * other one wrote. The file itself can't be locked, because each save replaces it. Without the lock
+ * all goes on: another process may hold it, and some file systems have none. */
+static void
+lock_folder(struct settings *s, const char *folder)
+{
+    if (s->lock_until == 0)
+        s->lock_until = clock_ms() + LOCK_MS;
+    if (s->lock < 0)
+        s->lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) != 0) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_ms() >= s->lock_until)
+            return;
+        wait_ms(LOCK_AGAIN_MS);
+    }
+}
+
+void
+settings_renew(struct settings *s, const char *name)
+{
+    char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
+    const char *found, *value, *line = "";
+
+    if (folder)
+        lock_folder(s, folder);
+    char *text = read_state(s), *rest = text;
+    while (next_kept(&rest, &found, &value))
+        if (!strcmp(found, name))
+            line = value;
+    struct kept_setting *k = make_kept(s, name);
+    if (k && !k->changed)
+        (void)take_line(k, line);
+    free(text);
+    free(folder);
+}
+
+/* What the file gets: its present lines, with those that this process has changed. If the file is
+ * there and can't be read, all lines that this process knows. */
+static void
+merge_lines(struct settings *s, const char *path, struct buf *out)
+{
+    char *text = read_text(s, path), *rest = text;
+    bool is_lost = !text && access(path, F_OK) == 0;
+    const char *name, *value;
+
+    buf_str(out, "# written by queuetop: order and columns of its tables\n");
+    while (next_kept(&rest, &name, &value)) {
+        const struct kept_setting *k = find_kept(s, name);
+        if (!k || !k->changed)
+            buf_printf(out, "%s: %s\n", name, value);
+    }
+    for (int i = 0; i < s->nkept; i++) {
+        const struct kept_setting *k = &s->kept[i];
+        if (*k->line && (k->changed || is_lost))
+            buf_printf(out, "%s: %s\n", k->name, k->line);
+    }
+    free(text);
 }
 
 /* Makes the folders of a path that do not exist. */
@@ -481,31 +598,40 @@ write_text(const char *path, const struct buf *b)
     return close(fd) == 0 && ok;
 }
 
-bool
-settings_save(struct settings *s, struct err *e)
+static bool
+replace_state(struct settings *s, char *folder, struct err *e)
 {
-    char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
-    struct buf b = {0};
-
-    if (!s->changed || !folder) {
-        free(folder);
-        return true;
-    }
-    buf_str(&b, "# written by queuetop: order and columns of its tables\n");
-    for (int i = 0; i < s->nkept; i++)
-        if (*s->kept[i].line)
-            buf_printf(&b, "%s: %s\n", s->kept[i].name, s->kept[i].line);
     char *path = xasprintf("%s/%s", folder, s->state),
          *fresh = xasprintf("%s/%s.%d", folder, s->state, getpid());
-    bool ok = make_folder(folder) && write_text(fresh, &b) && rename(fresh, path) == 0;
+    struct buf b = {0};
+    bool ok = make_folder(folder);
+
+    if (ok) {
+        lock_folder(s, folder);
+        merge_lines(s, path, &b);
+        ok = write_text(fresh, &b) && rename(fresh, path) == 0;
+    }
     if (!ok) {
         fail(e, ERR_SYS, "%s: %s; order and columns are not kept", path, strerror(errno));
         unlink(fresh);
     }
-    s->changed = !ok;
     free(fresh);
     free(path);
-    free(folder);
     buf_free(&b);
+    return ok;
+}
+
+bool
+settings_save(struct settings *s, struct err *e)
+{
+    char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
+    bool ok = !s->changed || !folder || replace_state(s, folder, e);
+
+    for (int i = 0; ok && folder && i < s->nkept; i++)
+        s->kept[i].changed = false;
+    if (folder)
+        s->changed = !ok;
+    unlock_folder(s);
+    free(folder);
     return ok;
 }

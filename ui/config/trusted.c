@@ -15,6 +15,7 @@ trusted_keep(struct settings *s, const struct owners *shown, struct err *e)
 {
     struct trust *t = trust_new();
 
+    settings_renew(s, answers);
     trust_recall(t, settings_get(s, answers));
     trust_answer(t, shown);
     settings_put(s, answers, trust_line(t));
