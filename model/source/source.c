@@ -200,6 +200,12 @@ source_trust(struct source *s, const struct owners *shown)
     store_look_again(s->store);
 }
 
+void
+source_set_read_only(struct source *s)
+{
+    s->read_only = true;
+}
+
 struct store *
 source_store(struct source *s)
 {

@@ -42,6 +42,8 @@ void source_attend(struct source *s);
 void source_password(struct source *s, const char *password);
 /* The user trusts these owners in this database: the store opens anew. */
 void source_trust(struct source *s, const struct owners *shown);
+/* From now on nothing can be changed here; an action that runs goes on. */
+void source_set_read_only(struct source *s);
 struct store *source_store(struct source *s);
 struct db *source_watcher(struct source *s);
 struct adapter *source_adapter(struct source *s);

@@ -436,6 +436,14 @@ sources_freeze(struct sources *ss, bool frozen)
 }
 
 void
+sources_set_read_only(struct sources *ss)
+{
+    for (int i = 0; i < ss->n; i++)
+        if (ss->list[i].source)
+            source_set_read_only(ss->list[i].source);
+}
+
+void
 sources_trust(struct sources *ss, int i, const struct owners *shown)
 {
     struct source *first = ss->places[ss->list[i].place].first;

@@ -43,6 +43,8 @@ void sources_show(struct sources *ss, int front, bool all);
 void sources_set_interval(struct sources *ss, int interval_ms);
 int sources_interval(const struct sources *ss);
 void sources_freeze(struct sources *ss, bool frozen);
+/* From now on nothing can be changed in any of them. */
+void sources_set_read_only(struct sources *ss);
 /* The user trusts these strangers in the database of source i. */
 void sources_trust(struct sources *ss, int i, const struct owners *shown);
 /* Passes the password to the source and to all sources of the same connection string. */

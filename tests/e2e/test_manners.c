@@ -143,6 +143,89 @@ page_settles(void **state)
     unlink(service);
 }
 
+/* A section [name of the database], with one line. */
+static void
+write_section(const char *line)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "interval = 2s\n[%s]\n%s\n", PQdb(con_db()), line);
+    write_config(text);
+}
+
+/* The name of the database is only in the service file. */
+static void
+name_in_a_service_file_protects(void **state)
+{
+    const char *argv[] = {getenv("QUEUETOP"), "service=s", NULL};
+    char service[300], file[320];
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    write_section("production = yes");
+    snprintf(service, sizeof service, "%s/service", home);
+    FILE *f = fopen(service, "we");
+    assert_non_null(f);
+    fprintf(f, "[s]\nhost=%s\nuser=postgres\ndbname=%s\n", pg_host(), PQdb(con_db()));
+    fclose(f);
+    snprintf(file, sizeof file, "PGSERVICEFILE=%s", service);
+    vt_spawn(&vt, 24, 140, argv, (const char *const[]){config_env, state_env, file, NULL});
+    vt_want(&vt, "ready 2");
+    vt_want_row(&vt, 0, "PRODUCTION  ");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "reason");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "Type the name");
+    vt_keys(&vt, "esc");
+    con_quit(&vt);
+    unlink(service);
+}
+
+/* Nobody says the name of the database: it is that of the role. A slip of the pen protects here,
+ * too. */
+static void
+name_of_the_role_protects(void **state)
+{
+    const char *name = PQdb(con_db());
+    const char *argv[] = {getenv("QUEUETOP"), "-h", pg_host(), "-U", name, NULL};
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    pg_run(con_db(), "create role %s superuser login", name);
+    write_section("read-only = yess");
+    vt_spawn(&vt, 24, 140, argv, (const char *const[]){config_env, state_env, NULL});
+    vt_want(&vt, "live, each 2s");
+    vt_want_row(&vt, 0, "READ-ONLY");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "pause: started with --read-only");
+    vt_keys(&vt, "8");
+    vt_want(&vt, "config:3: read-only: is yes or no");
+    vt_want(&vt, "config:3: so read-only is on");
+    con_quit(&vt);
+    pg_run(con_db(), "drop role %s", name);
+}
+
+/* A section of another name protects nothing, and none takes --production back. */
+static void
+other_names_protect_nothing(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 2);
+    write_config("[other]\nproduction = yes\nread-only = yes\n");
+    start(&vt, NULL);
+    assert_null(strstr(vt_row(&vt, 0), "PRODUCTION"));
+    assert_null(strstr(vt_row(&vt, 0), "READ-ONLY"));
+    con_quit(&vt);
+    write_section("production = no");
+    start(&vt, (const char *const[]){"--production", NULL});
+    vt_want_row(&vt, 0, "PRODUCTION  ");
+    con_quit(&vt);
+}
+
 static void
 slip_of_the_pen_protects(void **state)
 {
@@ -492,6 +575,9 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(file_settles, setup, teardown),
         cmocka_unit_test_setup_teardown(page_settles, setup, teardown),
+        cmocka_unit_test_setup_teardown(name_in_a_service_file_protects, setup, teardown),
+        cmocka_unit_test_setup_teardown(name_of_the_role_protects, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_names_protect_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(slip_of_the_pen_protects, setup, teardown),
         cmocka_unit_test_setup_teardown(remembers_order, setup, teardown),
         cmocka_unit_test_setup_teardown(mouse_looks, setup, teardown),

@@ -39,9 +39,10 @@ struct settings {
     struct kept_setting kept[KEPT_MOST];
     int nkept;
     bool changed, closed;
-    const char *state;  /* the name of the state file */
-    int lock;           /* its folder, locked; -1 = not */
-    int64_t lock_until; /* when the wait for the lock ends; 0 = it has not begun */
+    const char *config, *config_path; /* the text of the configuration; NULL = there is none */
+    const char *state;                /* the name of the state file */
+    int lock;                         /* its folder, locked; -1 = not */
+    int64_t lock_until;               /* when the wait for the lock ends; 0 = it has not begun */
 };
 
 struct settings *
@@ -81,11 +82,15 @@ settings_free(struct settings *s)
     free(s);
 }
 
-/* Takes ownership of text. */
+/* Takes ownership of text. The same complaint is made once, however often the file is read. */
 static void
 add_complaint(struct settings *s, char *text)
 {
-    if (s->ncomplaints < COMPLAINTS_MOST)
+    bool is_known = false;
+
+    for (int i = 0; i < s->ncomplaints; i++)
+        is_known |= !strcmp(s->complaints[i], text);
+    if (!is_known && s->ncomplaints < COMPLAINTS_MOST)
         s->complaints[s->ncomplaints++] = text;
     else
         free(text);
@@ -378,17 +383,28 @@ short_path(struct settings *s, const char *path)
 }
 
 void
+settings_read_again(struct settings *s, const struct setting *table, const char *const *names,
+                    void *into)
+{
+    if (s->config)
+        settings_parse(s, s->config_path, s->config, table, names, into);
+}
+
+void
 settings_read(struct settings *s, const struct setting *table, const char *const *names, void *into)
 {
     char *path = path_of("XDG_CONFIG_HOME", ".config", "config");
     int before = s->ncomplaints;
     char *text = path ? read_text(s, path) : NULL;
 
-    if (text)
-        settings_parse(s, short_path(s, path), text, table, names, into);
-    else if (s->ncomplaints > before)
+    if (text) {
+        s->config = arena_printf(s->mem, "%s", text);
+        s->config_path = arena_printf(s->mem, "%s", short_path(s, path));
+        settings_read_again(s, table, names, into);
+    } else if (s->ncomplaints > before) {
         close_all(&(struct settings_reader){
             .s = s, .file = short_path(s, path), .table = table, .into = into});
+    }
     free(text);
     free(path);
 }

@@ -38,6 +38,9 @@ void settings_parse(struct settings *s, const char *file, const char *text,
  * file can't be read, every SET_SAFETY is switched on. */
 void settings_read(struct settings *s, const struct setting *table, const char *const *names,
                    void *into);
+/* Takes the text that settings_read has read, with more names, which were not known then. */
+void settings_read_again(struct settings *s, const struct setting *table, const char *const *names,
+                         void *into);
 /* True if a SET_SAFETY is on only because something could not be read. */
 bool settings_closed(const struct settings *s);
 /* The i-th complaint, NULL = no more. */

@@ -64,6 +64,10 @@ struct app_options {
     bool production; /* red header, and every action is confirmed by typing */
     int64_t tv_ms;   /* how long a page of --tv stays (tv.h); 0 = no --tv */
     bool closed;     /* the configuration can't be read: all protections are on */
+    /* Called with the name of each database as soon as it is known, before anything can be changed
+     * there: what the configuration protects is switched on. */
+    void (*protect)(struct app *a, void *ctx, const char *database);
+    void *protect_ctx;
     bool utc;
     struct settings *settings; /* borrowed; NULL = nothing is remembered */
     const char *at;            /* --at: the time of a recording to begin with, or NULL */

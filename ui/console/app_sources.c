@@ -241,6 +241,18 @@ app_attend(struct app *a)
             source_attend(sources_peek(a->sources, i));
 }
 
+/* Each turn, because a service file can lead a later connection to another database. */
+static void
+protect_all(struct app *a)
+{
+    for (int i = 0; i < sources_n(a->sources); i++) {
+        struct source *s = sources_peek(a->sources, i);
+        const char *name = s && !source_replay(s) ? db_name(source_watcher(s)) : "";
+        if (*name)
+            a->options.protect(a, a->options.protect_ctx, name);
+    }
+}
+
 void
 app_watch_sources(struct app *a)
 {
@@ -252,6 +264,7 @@ app_watch_sources(struct app *a)
         sources_show(a->sources, a->at, all);
         app_stale(a);
     }
+    protect_all(a);
     tell_new(a);
     a->options.boxes->password_settle(a);
     ask_password(a);

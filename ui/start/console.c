@@ -29,6 +29,13 @@ struct console_options {
 
 enum { INTERVAL_MS = 1000, ALERT_AFTER_MS = 10000, TV_REFRESHES = 20, SECTION_NAMES = 64 };
 
+struct sections { /* by which names sections of the file can mean these databases */
+    struct cli *cli;
+    struct settings *settings;
+    const char *names[SECTION_NAMES + 2 * SOURCES_MAX + 1]; /* ended by NULL */
+    int n;
+};
+
 #define O(f) offsetof(struct console_options, f)
 
 /* clang-format off */
@@ -72,9 +79,8 @@ static const struct setting file_keys[] = {
 };
 /* clang-format on */
 
-/* The names by which sections of the file can mean these databases: their services or database
- * names. */
-static void
+/* The names that the user has said: services and databases. Returns their number. */
+static int
 names_of(const struct cli *c, const char **names)
 {
     static const char *const keys[] = {"service", "dbname"};
@@ -97,6 +103,35 @@ names_of(const struct cli *c, const char **names)
         }
     }
     names[n] = NULL;
+    return n;
+}
+
+/* A database has this name, which the user may not have said: it may be from a service file, or be
+ * the name of the role. Reads the file as if the name had been said, and switches protections on.
+ * What is on stays on. */
+static void
+protect(struct app *a, void *ctx, const char *database)
+{
+    struct sections *x = ctx;
+    struct console_options file = {0};
+    int told = 0;
+
+    for (int i = 0; i < x->n; i++)
+        if (!strcmp(x->names[i], database))
+            return;
+    if (x->n == SECTION_NAMES + 2 * SOURCES_MAX)
+        return;
+    x->names[x->n++] = arena_printf(x->cli->mem, "%s", database);
+    while (settings_complaint(x->settings, told))
+        told++;
+    settings_read_again(x->settings, file_keys, x->names, &file);
+    a->options.production |= file.production;
+    a->options.closed = settings_closed(x->settings);
+    if (file.read_only)
+        sources_set_read_only(a->sources);
+    for (; settings_complaint(x->settings, told); told++)
+        app_say(a, SAY_WARN, "%s", settings_complaint(x->settings, told));
+    app_stale(a);
 }
 
 /* Applies the file's settings, then those of the command line. */
@@ -107,7 +142,7 @@ settle_options(const struct cli *c, struct settings *s, const struct console_opt
     const char *names[SECTION_NAMES + 1];
     struct console_options file = {.interval_ms = INTERVAL_MS, .alert_after_ms = ALERT_AFTER_MS};
 
-    names_of(c, names);
+    (void)names_of(c, names);
     settings_read(s, file_keys, names, &file);
     settings_load(s);
     *out = *said;
@@ -156,7 +191,10 @@ static int
 run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_options *o,
         struct settings *kept)
 {
+    struct sections sections = {.cli = c, .settings = kept};
     struct app_options ao = {.boxes = &boxes,
+                             .protect = protect,
+                             .protect_ctx = &sections,
                              .clipboard = o->clipboard,
                              .production = o->production,
                              .closed = settings_closed(kept),
@@ -166,6 +204,7 @@ run_app(struct cli *c, struct term *t, struct sources *ss, const struct console_
                              .alert_program = o->alert_program,
                              .alert_after_ms = o->alert_after_ms,
                              .settings = o->tv ? NULL : kept};
+    sections.n = names_of(c, sections.names);
     struct app *a = app_new(c->loop, t, ss, &ao);
     struct err e = {.kind = ERR_NONE};
 
