@@ -135,6 +135,35 @@ nobody_works(void **state)
     free(where);
 }
 
+/* The job of queue stuck has waited for 40 minutes, and queue busy completes jobs in every minute.
+ * All queues together are well; queue stuck alone is not. The minutes of the next half hour are
+ * there, too, so that the test may take its time. */
+static void
+one_queue_stands_still(void **state)
+{
+    static const char others_off[] = "-c oldest=off -w oldest=off -c worker=off -w scheduler=off";
+    char *where = strdup(pg_newdb("check_stuck"));
+    PGconn *c = pg_connect(where);
+
+    (void)state;
+    proc_check(0, NULL, NULL, "-d \"%s\" install", where);
+    pg_run(c, "set search_path = queues;"
+              "insert into queue (queue) values ('stuck'), ('busy');"
+              "update queue set created = created - interval '40 min', "
+              "changed = changed - interval '40 min';"
+              "update delta set at = at - interval '40 min'; select schedule('test');"
+              "update queue_config set registered = registered - interval '1 h';"
+              "insert into minute (minute, queue, pushed, completed, fails, retried, cancelled, "
+              "lost, wait_ms, run_ms) select date_trunc('minute', now()) - i * interval '1 min', "
+              "'busy', 5, 5, 0, 0, 0, 0, 0, 0 from generate_series(-30, 5) i");
+    proc_check(0, "QUEUETOP OK", NULL, "-d \"%s\" check %s", where, others_off);
+    proc_check(0, "QUEUETOP OK", NULL, "-d \"%s\" check -q busy %s", where, others_off);
+    proc_check(2, "jobs run or wait and nothing has completed for ", NULL,
+               "-d \"%s\" check -q stuck %s", where, others_off);
+    PQfinish(c);
+    free(where);
+}
+
 static void
 json_says_the_same(void **state)
 {
@@ -201,6 +230,7 @@ main(void)
                                        cmocka_unit_test(limits_from_a_file),
                                        cmocka_unit_test(json_says_the_same),
                                        cmocka_unit_test(nobody_works),
+                                       cmocka_unit_test(one_queue_stands_still),
                                        cmocka_unit_test(names_of_strangers),
                                        cmocka_unit_test(wrong_words),
                                        cmocka_unit_test(no_server)};

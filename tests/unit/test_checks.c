@@ -201,6 +201,37 @@ a_queue_stands_still(void **state)
     assert_int_equal((int)seen.seen[CHECK_STALLED].value, 40 * 60);
 }
 
+/* If only queue b is asked about, what queue a completes does not count, and a lease of a does not
+ * say since when. */
+static void
+the_asked_queue_stands_still(void **state)
+{
+    static const char *const asked[] = {"b"};
+    struct lease_row leases[] = {
+        {.node = "n", .queue = "a", .started_ms = NOW - 55 * MINUTE, .lease_until_ms = NOW},
+        {.node = "n", .queue = "b", .started_ms = NOW - 40 * MINUTE, .lease_until_ms = NOW}
+    };
+    struct minute_row minutes[] = {
+        {"a", NOW - MINUTE, 5, 5, 0, 0}
+    };
+
+    (void)state;
+    look.lines = &lines[1];
+    look.nlines = 1;
+    look.asked = asked;
+    look.nasked = 1;
+    look.leases = leases;
+    look.nleases = 2;
+    look.minutes = minutes;
+    look.nminutes = 1;
+    lines[1].q.running = 1;
+    lines[1].q.completed5 = 0;
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_BAD);
+    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 40 * 60);
+    minutes[0].queue = "b";
+    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+}
+
 static void
 leases_and_nodes(void **state)
 {
@@ -326,6 +357,7 @@ main(void)
                                        CASE(work_stands_still),
                                        CASE(work_has_just_begun),
                                        CASE(a_queue_stands_still),
+                                       CASE(the_asked_queue_stands_still),
                                        CASE(leases_and_nodes),
                                        CASE(nobody_lives),
                                        CASE(books_of_the_whole),

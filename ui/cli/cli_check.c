@@ -150,7 +150,9 @@ static struct check_look
 look_of(struct check_run *r, const struct check_rows *rows)
 {
     const struct rowset *nodes = &rows->queues.rows[LOOK_NODES];
-    struct check_look look = {.lines = rows->queues.lines,
+    struct check_look look = {.asked = r->words->queues.items,
+                              .nasked = r->words->queues.n,
+                              .lines = rows->queues.lines,
                               .nlines = rows->queues.n,
                               .life = queues_life(&rows->queues),
                               .nodes = nodes->rows,

@@ -247,10 +247,17 @@ struct stall {
     int64_t completed5; /* FIELD_NULL = not known */
 };
 
+/* Whether a row of queue `of` counts for this queue; queue NULL = for all queues to judge. Minutes
+ * and leases are read of every queue, also of those that nobody asked about. */
 static bool
-is_of(const char *queue, const char *other)
+is_of(const struct check_look *look, const char *queue, const char *of)
 {
-    return !queue || !strcmp(queue, other);
+    if (queue)
+        return !strcmp(queue, of);
+    for (int i = 0; i < look->nasked; i++)
+        if (!strcmp(look->asked[i], of))
+            return true;
+    return look->nasked == 0;
 }
 
 static void
@@ -260,7 +267,7 @@ stall_since(struct stall *s, int64_t ms)
         s->since_ms = ms;
 }
 
-/* Sums the queues for the rule of stalled work; queue NULL = all queues. */
+/* Sums the queues for the rule of stalled work; queue NULL = all queues to judge. */
 static struct stall
 stall_of(const struct check_look *look, const char *queue)
 {
@@ -268,7 +275,7 @@ stall_of(const struct check_look *look, const char *queue)
 
     for (int i = 0; i < look->nlines; i++) {
         const struct queue_row *q = &look->lines[i].q;
-        if (!is_of(queue, q->queue))
+        if (!is_of(look, queue, q->queue))
             continue;
         if (q->paced && q->completed5 != FIELD_NULL)
             s.completed5 = (s.completed5 == FIELD_NULL ? 0 : s.completed5) + q->completed5;
@@ -279,7 +286,7 @@ stall_of(const struct check_look *look, const char *queue)
         s.works = s.works || waits || q->running > 0;
     }
     for (int i = 0; i < look->nleases; i++)
-        if (is_of(queue, look->leases[i].queue))
+        if (is_of(look, queue, look->leases[i].queue))
             stall_since(&s, look->leases[i].started_ms);
     return s;
 }
@@ -292,7 +299,7 @@ last_completed(const struct check_look *look, const char *queue)
 
     for (int i = 0; i < look->nminutes; i++) {
         const struct minute_row *m = &look->minutes[i];
-        if (m->completed > 0 && is_of(queue, m->queue) && m->at_ms + 60000 > last)
+        if (m->completed > 0 && is_of(look, queue, m->queue) && m->at_ms + 60000 > last)
             last = m->at_ms + 60000;
     }
     return last;

@@ -56,7 +56,9 @@ struct check_limits {
 bool check_limit_add(struct check_limits *l, bool is_crit, const char *spec, struct arena *mem,
                      struct err *e) __attribute__((warn_unused_result));
 
-struct check_look { /* the rows that were read; NULL and 0 = not known */
+struct check_look {           /* the rows that were read; NULL and 0 = not known */
+    const char *const *asked; /* the queues to judge; lines has only these */
+    int nasked;               /* 0 = all queues */
     const struct queue_line *lines;
     int nlines;
     const struct life_row *life;
