@@ -190,6 +190,21 @@ figures_are_the_database_s(void **state)
     free(text);
 }
 
+/* With 6 digits the first value would be 1.23457e+06, which is more than the second one. */
+static void
+a_counter_never_falls(void **state)
+{
+    (void)state;
+    pg_run(conn, "insert into delta (queue, priority, run_ms) values ('long', 5, 1234567300)");
+    char *text = print("");
+    has(text, "queuetop_queue_run_seconds_total{source=\"metrics\",queue=\"long\"} 1234567.3");
+    free(text);
+    pg_run(conn, "insert into delta (queue, priority, run_ms) values ('long', 5, 700)");
+    text = print("");
+    has(text, "queuetop_queue_run_seconds_total{source=\"metrics\",queue=\"long\"} 1234568");
+    free(text);
+}
+
 static void
 names_of_strangers(void **state)
 {
@@ -681,6 +696,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(figures_are_the_database_s),
+                                       cmocka_unit_test(a_counter_never_falls),
                                        cmocka_unit_test(names_of_strangers),
                                        cmocka_unit_test(queues_are_bounded),
                                        cmocka_unit_test(many_sources),

@@ -371,6 +371,8 @@ add_escaped(struct buf *out, const char *s)
     }
 }
 
+/* Writes 15 digits, because a counter must never seem to fall. With 6 digits 1234567.3 would be
+ * 1.23457e+06, and the whole number 1234568 after it would look like a restart. */
 static void
 add_value(struct buf *out, double v)
 {
@@ -379,7 +381,7 @@ add_value(struct buf *out, double v)
     else if (fabs(v) < 1e15 && v == floor(v))
         buf_printf(out, "%.0f", v);
     else
-        buf_printf(out, "%.6g", v);
+        buf_printf(out, "%.15g", v);
 }
 
 static void
