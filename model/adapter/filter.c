@@ -309,7 +309,7 @@ add_tries(struct parser *p, const struct filter_term *t)
     return true;
 }
 
-/* The first parameter that a term fills. It is an error if two terms fill the same parameter. */
+/* The first parameter that a term fills. */
 static enum param
 param_of(const struct filter_term *t)
 {
@@ -336,6 +336,21 @@ param_of(const struct filter_term *t)
         break;
     }
     return PARAM_WORDS;
+}
+
+/* tries:5 also fills the parameter of tries<6. */
+static bool
+fills_both_tries(const struct filter_term *t)
+{
+    return t->key == KEY_TRIES && !strchr("<>", t->op);
+}
+
+/* True if an earlier term has filled a parameter of this one: it must not be replaced silently. */
+static bool
+is_given(const struct parser *p, const struct filter_term *t)
+{
+    return p->f->terms.value[param_of(t)] ||
+           (fills_both_tries(t) && p->f->terms.value[PARAM_TOP_TRIES]);
 }
 
 static void
@@ -392,7 +407,7 @@ add_term(struct parser *p, const struct filter_term *t)
         return fail_at(p, t->start, t->len, "this key takes another sign");
     if (t->negated && t->key != KEY_STATE)
         return fail_at(p, t->start, t->len, "only words and state: can be negated");
-    if (p->f->terms.value[param_of(t)])
+    if (is_given(p, t))
         return fail_at(p, t->start, t->len, "this key stands twice");
     if (t->key == KEY_STATE)
         return add_states(p, t);
@@ -518,7 +533,7 @@ is_taken(const struct filter_term *t, bool (*takes)(const void *ctx, enum param 
 {
     if (t->key == KEY_NONE && t->negated)
         return takes(ctx, PARAM_NOT_WORDS);
-    if (t->key == KEY_TRIES && !strchr("<>", t->op))
+    if (fills_both_tries(t))
         return takes(ctx, PARAM_MIN_TRIES) && takes(ctx, PARAM_TOP_TRIES);
     return takes(ctx, param_of(t)) && (!t->path_len || takes(ctx, PARAM_PATH));
 }
