@@ -539,6 +539,8 @@ test_purge_and_pause(void **state)
     free(out);
     free(run(2, "purge --yes"));
     free(run(1, "purge --older-than 1h --yes"));
+    free(run(0, "purge --older-than 0 --state finished,succeeded --yes --dry-run --expect 3"));
+    free(run(1, "purge --older-than 0 --state dead,discarded --dry-run"));
     out = run(0, "purge --older-than 0 --state completed --yes");
     assert_string_equal(out, "3 jobs purged\n");
     free(out);

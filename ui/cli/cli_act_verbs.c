@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/action/canary.h"
+#include "model/base/alias.h"
 #include "model/base/clock.h"
 #include "ui/cli/cli_act.h"
 #include "ui/cli/verbs.h"
@@ -101,11 +102,14 @@ run_extend(struct cli *c, const void *options)
     return cli_act(c, w, &(struct intent){.act = ACT_EXTEND, .node = w->node, .by_ms = w->by_ms});
 }
 
+/* True for the states that purge takes, also in the words of other queue systems: done, dead. */
 static bool
 has_ended(const char *state)
 {
-    return !strcmp(state, "completed") || !strcmp(state, "done") || !strcmp(state, "cancelled") ||
-           !strcmp(state, "failed");
+    const char *ours = alias_find(ALIAS_STATE, state, (int)strlen(state));
+
+    state = ours ? ours : state;
+    return !strcmp(state, "completed") || !strcmp(state, "cancelled") || !strcmp(state, "failed");
 }
 
 static int
