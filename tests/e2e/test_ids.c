@@ -72,6 +72,37 @@ several_at_once_or_none(void **state)
     verb(0, "cancelled", "job aaaa0001"); /* what is finished is found, too */
 }
 
+/* The digits of an unfinished and of a finished job: neither is taken for the other. */
+static void
+a_finished_job_counts_too(void **state)
+{
+    (void)state;
+    pg_run(con_db(), "insert into queue (id, queue) values ('%s', 'mail')", ids[0]);
+    pg_run(con_db(), "select schedule('test')"); /* the scheduler has seen the queue */
+    verb(0, "1 job cancelled", "cancel --id 018f0000 --yes");
+    pg_run(con_db(), "insert into queue (id, queue) values ('%s', 'mail')", ids[1]);
+    for (int i = 0; i < 2; i++) {
+        char *text = said_by(2, true, i == 0 ? "job 018f0000" : "delete --id 018f0000 --yes");
+        assert_non_null(strstr(text, "jobs have \"018f0000\""));
+        assert_non_null(strstr(text, ids[0]));
+        assert_non_null(strstr(text, ids[1]));
+        free(text);
+    }
+    assert_int_equal(con_count("true"), 1);
+    verb(0, "cancelled", "job aaaa0001");
+}
+
+/* More than a page of newer jobs have the digits elsewhere: in the name of their kind. */
+static void
+digits_in_other_texts(void **state)
+{
+    (void)state;
+    push_three();
+    pg_run(con_db(), "insert into queue (queue, kind) select 'mail', 'k-018f1111' "
+                     "from generate_series(1, 1100)");
+    verb(0, ids[2], "job 018f1111");
+}
+
 static void
 an_action_as_the_verb_printed_it(void **state)
 {
@@ -135,6 +166,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_job_by_its_first_or_last_digits, con_empty),
         cmocka_unit_test_setup(several_at_once_or_none, con_empty),
+        cmocka_unit_test_setup(a_finished_job_counts_too, con_empty),
+        cmocka_unit_test_setup(digits_in_other_texts, con_empty),
         cmocka_unit_test_setup(an_action_as_the_verb_printed_it, con_empty),
         cmocka_unit_test_setup(the_audit_says_what_was_changed, con_empty),
         cmocka_unit_test_setup(the_screen_says_it_too, con_empty),

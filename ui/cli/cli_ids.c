@@ -2,7 +2,8 @@
  * Ids on the command line: the full id, or its first or last digits as the lists show them. Digits
  * are looked up by the sections that list jobs and actions, newest first, in a limited number of
  * pages. If several ids have these digits, the verb prints them and rejects the word: it never
- * guesses.
+ * guesses. So the search goes on after the first hit: the first 8 digits of an id of version 7 are
+ * those of all jobs of 65 seconds.
  */
 #include <ctype.h>
 #include <string.h>
@@ -11,9 +12,10 @@
 #include "ui/cli/cli_open.h"
 
 enum {
-    LEAST = 4,      /* with fewer digits no id is looked up */
-    SCAN = 100000,  /* jobs that one question reads */
-    JOB_PAGES = 10, /* number of questions about unfinished jobs, then about finished ones */
+    LEAST = 4,       /* with fewer digits no id is looked up */
+    SCAN = 100000,   /* jobs that one question reads */
+    JOB_PAGE = 1000, /* jobs that one question returns: those with the digits in any text */
+    JOB_PAGES = 10,  /* number of questions about unfinished jobs, then about finished ones */
     ACTION_PAGE = 1000,
     ACTION_PAGES = 50,
     CANDIDATES = 5
@@ -53,7 +55,8 @@ consider(struct search *s, const char *id)
         s->found[s->n++] = arena_strndup(s->mem, id, whole);
 }
 
-/* Asks for one page; *more = another page follows, from the cursor that is now in p. */
+/* Asks for one page; *more = another page follows, from the cursor that is now in p: the page is
+ * full, or its last row has no id, because the search ended early. */
 static bool
 look_at_jobs(struct cli_queue *q, struct params *p, struct search *s, bool *more, struct err *e)
 {
@@ -65,7 +68,7 @@ look_at_jobs(struct cli_queue *q, struct params *p, struct search *s, bool *more
     const struct job_row *row = rows.rows, *last = rows.n ? row + rows.n - 1 : NULL;
     for (int i = 0; i < rows.n; i++)
         consider(s, row[i].id);
-    *more = last && !*last->id && *last->cursor; /* the search ended early */
+    *more = last && *last->cursor && (!*last->id || rows.n == JOB_PAGE);
     if (*more)
         params_set(p, PARAM_CURSOR, last->cursor);
     s->looked += SCAN;
@@ -84,8 +87,8 @@ search_jobs(struct cli_queue *q, const char *const *states, int nstates, struct 
     if (nstates)
         params_set_list(&p, PARAM_STATES, states, nstates);
     params_set_int(&p, PARAM_N, SCAN);
-    params_set_int(&p, PARAM_LIMIT, CANDIDATES * 4);
-    for (int i = 0; ok && more && s->n == 0 && i < JOB_PAGES; i++)
+    params_set_int(&p, PARAM_LIMIT, JOB_PAGE);
+    for (int i = 0; ok && more && s->n < CANDIDATES && i < JOB_PAGES; i++)
         ok = look_at_jobs(q, &p, s, &more, e);
     s->whole &= !more;
     params_done(&p);
@@ -126,7 +129,7 @@ search(struct cli_queue *q, enum section_id of, struct search *s, struct err *e)
 
     if (of == SEC_AUDIT)
         return search_actions(q, s, e);
-    return search_jobs(q, NULL, 0, s, e) && (s->n > 0 || search_jobs(q, finished, 2, s, e));
+    return search_jobs(q, NULL, 0, s, e) && search_jobs(q, finished, 2, s, e);
 }
 
 static const char *
