@@ -185,6 +185,69 @@ wrong_words_are_named(void **state)
     check_refused("push --schema= q", "--schema");
 }
 
+/* Otherwise the verb would act on the last value alone. Lists, flags and the options of every verb
+ * may be repeated. */
+static void
+a_value_is_given_once(void **state)
+{
+    static const char *const taken[] = {
+        "requeue -i 018f0001 --id 018f0002,018f0003 --yes --yes",
+        "check -q a -q b -w oldest=1m -w backlog=5",
+        "jobs -s failed --state retry",
+        "-h db1 jobs -h db2 -p 1 -p 2 -U a -U b",
+        "--schema a jobs --schema b",
+        "--theme dark --theme light",
+        "work --jobs 2 -- prog --jobs 1 --jobs 2",
+    };
+
+    (void)state;
+    check_refused("purge -q a -q b --yes", "--queue was given twice");
+    check_refused("purge --queue=a --yes -q a", "--queue was given twice");
+    check_refused("release --node web-1 --node web-2 --all --yes", "--node was given twice");
+    check_refused("purge --older-than 30d --older-than 1d", "--older-than was given twice");
+    check_refused("requeue --expect 3 -q a --expect 5", "--expect was given twice");
+    check_refused("jobs -n 5 --limit 6", "--limit was given twice");
+    check_refused("queue q --rate 1/min --rate 2/min", "--rate was given twice");
+    check_refused("jobs --watch --watch 5", "--watch was given twice");
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        struct line l;
+        decode(&l, taken[i]);
+        if (!l.ok)
+            fail_msg("%s: %s", taken[i], l.e.text);
+        done(&l);
+    }
+}
+
+static void
+check_filter(const char *text, const char *why)
+{
+    struct line l;
+    struct params p = {0};
+    struct err e = {0};
+
+    decode(&l, text);
+    assert_true(l.ok);
+    bool ok = list_filter(&l.c, l.options, &p, &e);
+    if (ok != !why || (why && !strstr(e.text, why)))
+        fail_msg("'%s': %s", text, ok ? "was taken" : e.text);
+    params_done(&p);
+    done(&l);
+}
+
+/* Otherwise the option would replace the term. */
+static void
+an_option_and_its_term_exclude_each_other(void **state)
+{
+    (void)state;
+    check_filter("jobs queue:a -q b", "--queue and a term queue in the filter");
+    check_filter("tail node:a --node b", "--node and a term node");
+    check_filter("jobs -k b kind:a state:failed", "--kind and a term kind");
+    check_filter("jobs error~a -e b", "--error and a term error");
+    check_filter("jobs state:failed -s retry", "twice");
+    check_filter("jobs state:failed -q b -k c word", NULL);
+    check_filter("tail queue:a --node b -e ~c", NULL);
+}
+
 static void
 passwords_are_refused(void **state)
 {
@@ -430,6 +493,8 @@ main(void)
         cmocka_unit_test(a_word_with_equals_is_a_conninfo),
         cmocka_unit_test(behind_the_dashes_stands_a_command),
         cmocka_unit_test(wrong_words_are_named),
+        cmocka_unit_test(a_value_is_given_once),
+        cmocka_unit_test(an_option_and_its_term_exclude_each_other),
         cmocka_unit_test(passwords_are_refused),
         cmocka_unit_test(a_place_is_put_together),
         cmocka_unit_test(a_value_may_be_left_out),

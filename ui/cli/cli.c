@@ -32,7 +32,7 @@ enum { OPTIONS_MAX = 64, WORDS_AT_ONCE = 16 };
 /* The tables for getopt_long: the options that every verb takes, then those of the current verb. */
 struct option_table {
     const struct cli_option *row[OPTIONS_MAX];
-    bool is_common[OPTIONS_MAX];
+    bool is_common[OPTIONS_MAX], is_given[OPTIONS_MAX];
     struct option longs[OPTIONS_MAX + 1];
     char shorts[OPTIONS_MAX * 3 + 3];
     int n;
@@ -148,6 +148,22 @@ list_split(struct arena *mem, struct cli_list *list, const struct cli_option *o,
     }
 }
 
+/* Rejects a second value of a verb's option that takes one: the first one would be lost, and the
+ * verb would act on less or on something else than was asked for. For the options of every verb
+ * and of the console the last value counts, because an alias of the shell may set them. */
+static bool
+check_once(struct parse *p, int at)
+{
+    const struct cli_option *o = p->table.row[at];
+    bool takes_one = o->kind != CLI_FLAG && o->kind != CLI_LIST && o->kind != CLI_EACH,
+         is_of_verb = !p->table.is_common[at] && p->c->verb && *p->c->verb->name;
+
+    if (p->table.is_given[at] && takes_one && is_of_verb)
+        return fail(p->e, ERR_USAGE, "--%s was given twice; it takes one value", o->name);
+    p->table.is_given[at] = true;
+    return true;
+}
+
 static bool
 set_option(struct parse *p, int at, const char *text)
 {
@@ -156,6 +172,8 @@ set_option(struct parse *p, int at, const char *text)
     void *field = (char *)base + o->offset;
     int64_t value = 0;
 
+    if (!check_once(p, at))
+        return false;
     if (!p->table.is_common[at] && p->c->verb && !*p->c->verb->name)
         p->console_option = o->name;
     switch (o->kind) {

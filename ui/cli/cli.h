@@ -31,6 +31,7 @@ enum cli_exit {
     CLI_UNKNOWN = 10   /* --wait: the job has ended, its outcome was not kept */
 };
 
+/* If an option of a verb takes one value (all but flags and lists), a second one is an error. */
 enum cli_kind {
     CLI_FLAG, /* bool: true if given */
     CLI_TEXT, /* const char * */

@@ -15,6 +15,32 @@
 
 enum { PAGE = 1000, SCAN = 100000, SORT_MOST = 100001 };
 
+/* Adds the options that mean the same as a term of the filter. Both together are an error, because
+ * one of them would be lost. */
+static bool
+add_options(const struct list_words *w, struct params *p, struct err *e)
+{
+    const struct {
+        const char *name, *value;
+        enum param param;
+    } options[] = {
+        {"queue", w->queue, PARAM_QUEUE},
+        {"node",  w->node,  PARAM_NODE },
+        {"kind",  w->kind,  PARAM_KIND },
+        {"error", w->error, PARAM_ERROR},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (!options[i].value)
+            continue;
+        if (p->value[options[i].param])
+            return fail(e, ERR_USAGE, "--%s and a term %s in the filter: leave one of them out",
+                        options[i].name, options[i].name);
+        params_set(p, options[i].param, options[i].value);
+    }
+    return true;
+}
+
 bool
 list_filter(const struct cli *c, const struct list_words *w, struct params *p, struct err *e)
 {
@@ -33,14 +59,9 @@ list_filter(const struct cli *c, const struct list_words *w, struct params *p, s
     bool ok = filter_parse(text.data, &f, NULL, e);
     if (ok) {
         params_copy(p, &f.terms);
-        if (w->queue)
-            params_set(p, PARAM_QUEUE, w->queue);
-        if (w->node)
-            params_set(p, PARAM_NODE, w->node);
-        if (w->kind)
-            params_set(p, PARAM_KIND, w->kind);
-        if (w->error)
-            params_set(p, PARAM_ERROR, w->error);
+        ok = add_options(w, p, e);
+        if (!ok)
+            params_done(p);
     }
     filter_done(&f);
     buf_free(&text);
