@@ -10,11 +10,11 @@
 
 #include "model/base/err.h"
 
-int64_t clock_ms(void);      /* monotonic */
-int64_t clock_us(void);      /* monotonic */
+int64_t clock_ms(void);       /* monotonic */
+int64_t clock_us(void);       /* monotonic */
 int64_t clock_slept_ms(void); /* how long this machine was suspended since it was started; clock_ms
                                  stands still then */
-int64_t clock_wall_ms(void); /* since 1970, frozen by QUEUETOP_NOW */
+int64_t clock_wall_ms(void);  /* since 1970, frozen by QUEUETOP_NOW */
 
 /* How far another wall clock is ahead of ours (negative: behind). The other clock showed `there` at
  * some moment between `from` and `until` on our clock. The result is the difference that explains

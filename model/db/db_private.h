@@ -180,7 +180,7 @@ void connect_free(struct db *db); /* frees the configuration */
 /* db_hosts.c */
 void keywords_base(const struct db *db, struct keywords *k);                /* all but the hosts */
 void keywords_add(struct keywords *k, const char *name, const char *value); /* borrowed */
-void hosts_find(struct db *db);               /* fills the attempt's hosts; reads files only */
+void hosts_find(struct db *db); /* fills the attempt's hosts; reads files only */
 /* Calls connect_begin after the last answer. If no descriptor is free, the host has a problem. */
 void hosts_look_up(struct db *db, int i);
 void options_free(PQconninfoOption *options); /* wipes the password */
@@ -206,8 +206,8 @@ void stall_answered(struct db *db, const struct call *c); /* and by each call */
 /* The time that a slow line needs for a call, times 1.5, at most a minute; 0 if the line is not
  * slow. */
 int stall_line_ms(const struct db *db, const struct call *c);
-void stall_cancel(struct db *db); /* asks the server to cancel, by a helper thread */
-void stall_over(struct db *db);   /* the call is over; from now on READY */
+void stall_cancel(struct db *db);       /* asks the server to cancel, by a helper thread */
+void stall_over(struct db *db);         /* the call is over; from now on READY */
 void stall_cancel_hangs(struct db *db); /* its cancel request had time enough to end */
 
 /* db_writable.c */

@@ -21,7 +21,7 @@ enum {
     EXTEND_RETRY_MS = 250,
     EXTEND_MAX = 1000,
     SUSPEND_MS = 100, /* less is no suspension: the two clocks are not read at the same moment */
-    START_MS = 1000, /* after a command could not be started; doubles */
+    START_MS = 1000,  /* after a command could not be started; doubles */
     START_MOST_MS = 30000,
     ENV_WORDS = 6
 };

@@ -121,9 +121,9 @@ struct worker {
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
     int64_t tidy_at_ms, retry_auth_ms;
-    bool has_run;        /* a command has started */
-    int64_t start_at_ms; /* takes no jobs before: the last command could not be started */
-    int start_wait_ms;   /* how long it waits for that, 0 = the last command was started */
+    bool has_run;          /* a command has started */
+    int64_t start_at_ms;   /* takes no jobs before: the last command could not be started */
+    int start_wait_ms;     /* how long it waits for that, 0 = the last command was started */
     int64_t node_sent_ms;  /* node_start or node_beat, by the wall clock */
     int64_t ahead_ms;      /* how far the server's clock is ahead of ours, as measured */
     int64_t clock_told_ms; /* what the server has noted of our clock, if is_clock_told */

@@ -115,7 +115,8 @@ declare
     s    schedule;
     room int := 100;
 begin
-    for turn in 1..3 loop -- those that push all their missed times delay nobody: 1. the others, 2. one time of each, 3. more
+    -- Those that push all their missed times delay nobody: 1. the others, 2. one time of each, 3. more of the earliest
+    for turn in 1..3 loop
         for s in select * from schedule x where x.next_run <= at and (x.catch_up = 'all') = (turn > 1)
         order by x.next_run, x.name limit room
         for update skip locked loop

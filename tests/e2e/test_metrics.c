@@ -701,7 +701,7 @@ main(void)
                                        cmocka_unit_test(queues_are_bounded),
                                        cmocka_unit_test(many_sources),
                                        cmocka_unit_test(a_file_is_whole),
-        cmocka_unit_test(they_wait_for_their_database),
+                                       cmocka_unit_test(they_wait_for_their_database),
                                        cmocka_unit_test(answers),
                                        cmocka_unit_test(a_scrape_costs_nothing),
                                        cmocka_unit_test(strangers_at_the_port),

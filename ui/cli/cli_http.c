@@ -161,8 +161,7 @@ on_connection(void *ctx, struct MHD_Connection *c, void **seat,
 static void
 renew_seat(struct http *h, struct MHD_Connection *c)
 {
-    struct seat *p =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct seat *p = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 
     if (p)
         p->age = ++h->last_age;
@@ -346,12 +345,11 @@ start(struct http *h, const struct sockaddr *at, struct err *e)
     if (h->cert && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return fail(e, ERR_SYS, "this libmicrohttpd has no TLS");
     errno = 0;
-    h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_SOCK_ADDR, at,
-                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
-                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S,
-                                 MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-                                 MHD_OPTION_ARRAY, h->cert ? tls : none, MHD_OPTION_END);
+    h->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, h, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MOST, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, h, MHD_OPTION_ARRAY, h->cert ? tls : none, MHD_OPTION_END);
     if (!h->daemon)
         return fail(e, ERR_SYS, "can't listen: %s",
                     errno ? strerror(errno) : "the certificate or its key is not usable");

@@ -237,9 +237,8 @@ run_metrics(struct cli *c, const void *opts)
 {
     const struct metrics_options *o = opts;
     struct exporter x = {.c = c, .o = o};
-    const struct source_options like = {.interval_ms = (int)o->interval_ms,
-                                        .read_only = true,
-                                        .unattended = o->listen || o->file};
+    const struct source_options like = {
+        .interval_ms = (int)o->interval_ms, .read_only = true, .unattended = o->listen || o->file};
     const struct http_options ho = {o->listen, o->cert, o->key, o->auth};
     struct err e = {0};
 
