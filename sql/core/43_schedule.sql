@@ -482,7 +482,18 @@ language plpgsql set search_path from current as $$
 begin
     if new.day_at < clock_timestamp() then
         perform add_days(); -- first, because lost and expired jobs need the partitions of today
-        select r.place, clock_timestamp() + r.pause into new.trimmed, new.day_at from retain(new.trimmed) r;
+        -- After a day without a step, the clock may be wrong: what it says is too old is deleted an hour later. If the
+        -- clock is set back meanwhile, set_back() makes the next look due. retain() uses now(). A look that was put off
+        -- (all others come after a minute) is not put off again: with an hour of work a week, none would ever come.
+        -- A scheduler that sleeps comes once a day.
+        if new.at < greatest(now(), clock_timestamp()) - interval '25 h'
+           and new.day_at < new.at + interval '2 min' then
+            raise log 'queuetop: the last step in schema % was at %, so finished jobs are not deleted before an hour '
+                'has passed', current_schema(), new.at;
+            new.day_at := clock_timestamp() + interval '1 h';
+        else
+            select r.place, clock_timestamp() + r.pause into new.trimmed, new.day_at from retain(new.trimmed) r;
+        end if;
     end if;
     if new.cron_at is null or new.cron_at <= clock_timestamp() then
         new.cron_at := cron_due(); -- before the deltas are read, so that this step sees what schedules push

@@ -1,7 +1,8 @@
 -- Retention: finished jobs are deleted from history when the retention of their queue has passed, and their attempts
 -- with them. After the longest retention of all queues, a whole day is dropped as a partition. Queues with a shorter
 -- retention are trimmed in batches, 500 queues a second. schedule() calls retain() once a minute, once a second until
--- all queues have been looked at, and at each step while there is more to delete.
+-- all queues have been looked at, and at each step while there is more to delete. After 25 hours without a step it
+-- first waits for an hour, because the clock may be wrong (step_days).
 
 -- each call asks for the shortest and the longest
 create index if not exists queue_config_retention on queue_config (retention);
@@ -20,6 +21,7 @@ begin
                            order by right(c.relname, 8) loop
         begin
             execute format('drop table %I', part);
+            raise log 'queuetop: % of schema % was dropped: no queue keeps jobs for so long', part, current_schema();
         exception when lock_not_available then
             exit when waits; -- one wait only: completions wait behind it, and a pg_dump reads all days
             waits := true; -- somebody reads this day

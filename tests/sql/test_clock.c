@@ -80,7 +80,7 @@ what_was_pushed_ahead_is_completed(void **state)
 static void
 a_word_from_ahead_is_none(void **state)
 {
-    PGconn *c = core_new("ahead");
+    PGconn *c = core_new("clock_ahead");
 
     (void)state;
     expect(c, "t", "select active from schedule('gone')");
@@ -185,6 +185,51 @@ days_are_made_a_week_ahead(void **state)
            " '6 d', '\"attempt_\"YYYYMMDD')); end $$");
     pg_run(c, "update tick set day_at = '-infinity'; select schedule('test')");
     expect(c, "attempt8true history8true", "%s", days);
+    PQfinish(c);
+}
+
+/* The clock jumps 30 days ahead for one step: to the step, all that it reads is 30 days old.
+ * Nothing is deleted. The steps end before the hour is over; those of a week later delete it. */
+static void
+a_clock_ahead_deletes_no_history(void **state)
+{
+    static const char kept[] = "select count(*) from history where kind = 'old'";
+    PGconn *c = core_new("ahead");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, retention) values ('short', '1 day')");
+    core_settle(c);
+    pg_run(c, "create table history_20200101 partition of history for values from ('2020-01-01"
+              " 00:00+00') to ('2020-01-02 00:00+00');"
+              " insert into history (id, created, finished, state, priority, tries, queue, kind)"
+              " select uuid_v7(), now(), '2020-01-01 12:00+00', 'completed', 5, 1, q, 'old' from"
+              " unnest('{long,short}'::text[]) q");
+    pg_run(c, "update tick set at = at - interval '30 d', day_at = day_at - interval '30 d'");
+    core_settle(c);
+    expect(c, "2", kept);
+    expect(c, "t",
+           "select day_at > clock_timestamp() + interval '50 min' and at > now() -"
+           " interval '1 h' from tick order by tick desc limit 1");
+    pg_run(c, "update tick set at = at - interval '7 d', day_at = day_at - interval '7 d'");
+    core_settle(c);
+    expect(c, "0", kept);
+    expect(c, "NULL", "select to_regclass('history_20200101')");
+    PQfinish(c);
+}
+
+/* The clock is set back within the hour: retention does not wait for the time that it showed. */
+static void
+retention_goes_on_after_a_clock_ahead(void **state)
+{
+    PGconn *c = core_new("ahead_back");
+
+    (void)state;
+    core_settle(c);
+    pg_run(c, "update tick set at = at + interval '30 d', day_at = day_at + interval '30 d'");
+    core_settle(c);
+    expect(c, "t",
+           "select day_at < clock_timestamp() + interval '2 min' from tick order by tick"
+           " desc limit 1");
     PQfinish(c);
 }
 
@@ -312,6 +357,8 @@ main(void)
         cmocka_unit_test(no_waiting_job_falls_behind_the_mark),
         cmocka_unit_test(expired_is_what_the_clock_says),
         cmocka_unit_test(days_are_made_a_week_ahead),
+        cmocka_unit_test(a_clock_ahead_deletes_no_history),
+        cmocka_unit_test(retention_goes_on_after_a_clock_ahead),
         cmocka_unit_test(dead_nodes_are_forgotten),
         cmocka_unit_test(a_long_fold_is_a_rare_one),
     };
