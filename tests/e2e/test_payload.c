@@ -124,6 +124,75 @@ edits_from_other_screens(void **state)
     con_quit(&vt);
 }
 
+/* A marked group: its job is edited, not that of the group under the cursor; also if the filter
+ * hides all rows. */
+static void
+edits_a_job_of_the_marked_group(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("fax", 3, "no paper");
+    con_failed("mail", 1, "boom");
+    start(&vt, "sed -i 's/job/task/' \"$1\"");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "boom");
+    vt_want_row(&vt, 4, "no paper");
+    vt_keys(&vt, "g space");
+    vt_want(&vt, "1 marked");
+    vt_want(&vt, "the newest of 1: job"); /* the cursor is on the other group */
+    vt_keys(&vt, "e");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "edit: 1 job ready");
+    assert_int_equal(con_count("queue = 'fax' and state = 'ready'"), 1);
+    assert_int_equal(con_count("queue = 'mail' and state = 'failed'"), 1);
+    vt_keys(&vt, "g");
+    vt_want(&vt, "the newest of 2: job");
+    vt_keys(&vt, "space");
+    vt_want(&vt, "1 marked");
+    vt_keys(&vt, "/ text:nosuch enter");
+    vt_want(&vt, "no failed job");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "edit: 1 job ready");
+    assert_int_equal(con_count("queue = 'fax' and state = 'ready'"), 2);
+    con_quit(&vt);
+}
+
+/* An older job of the group is shown: e edits this one, and y names it. */
+static void
+edits_the_sample_that_is_shown(void **state)
+{
+    const char *title = "newest but 1 of 2: job ";
+    struct vt vt;
+    int row, col;
+    char id[9];
+
+    (void)state;
+    con_failed("mail.send", 1, "boom");
+    con_failed("mail.send", 1, "boom"); /* later: so the order of the two is certain */
+    start(&vt, "sed -i 's/job/task/' \"$1\"");
+    vt_keys(&vt, "3");
+    vt_want(&vt, "the newest of 2: job");
+    vt_want(&vt, ", failed "); /* the details have come */
+    vt_keys(&vt, "]");
+    vt_want(&vt, title);
+    assert_true(vt_find(&vt, title, &row, &col));
+    snprintf(id, sizeof id, "%.8s", strstr(vt_row(&vt, row), title) + strlen(title));
+    vt_keys(&vt, "y");
+    vt_want(&vt, "(--clipboard lets y copy it)");
+    assert_non_null(strstr(vt_row(&vt, 22), id));
+    vt_keys(&vt, "e");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "edit: 1 job ready");
+    assert_string_equal(
+        pg_value(con_db(), "select right(id::text, 8) from queue where state = 'ready'"), id);
+    con_quit(&vt);
+}
+
 /* A job is followed while the payload of another one is edited: it is followed on afterwards. */
 static void
 leaves_the_followed_job_alone(void **state)
@@ -458,3 +527,5 @@ main(void)
 
     return cmocka_run_group_tests(tests, con_setup, end);
 }
+        cmocka_unit_test_setup(edits_a_job_of_the_marked_group, con_empty),
+        cmocka_unit_test_setup(edits_the_sample_that_is_shown, con_empty),

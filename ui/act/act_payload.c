@@ -21,7 +21,7 @@ no_edit(const struct app *a, int arg)
     (void)arg;
     if (why)
         return why;
-    if (t.kind == TARGET_GROUP && !*app_view(a)->ops->copy(app_view(a)))
+    if (t.kind == TARGET_GROUP && (!t.sample || !*t.sample))
         return "this group has no sample";
     if (t.kind == TARGET_JOBS && (t.all || t.nids != 1))
         return "one job at a time: U takes the marks away";
@@ -35,7 +35,7 @@ on_edit(struct app *a, int arg)
     struct target t = act_target(a);
 
     (void)arg;
-    box_edit(a, t.kind == TARGET_GROUP ? app_view(a)->ops->copy(app_view(a)) : t.ids[0]);
+    box_edit(a, t.kind == TARGET_GROUP ? t.sample : t.ids[0]);
 }
 
 /* --- push ------------------------------------------------------------------------------------- */

@@ -55,6 +55,7 @@ struct target {
     const struct target_group *groups; /* TARGET_GROUP: the marked ones */
     int ngroups;                       /* 0 = the group of `queue` and `error` */
     int gone;                          /* TARGET_GROUP: marked groups without failed jobs */
+    const char *sample; /* TARGET_GROUP: id of a job of the group; NULL = several groups */
     bool marked; /* TARGET_GROUP: chosen by marks. Then the words of the filter do not limit the
                     act: they only say which rows are shown */
 };

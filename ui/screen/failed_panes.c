@@ -164,6 +164,17 @@ below_heading(const struct app *a)
     return r;
 }
 
+const char *
+failed_sample(const struct failed_panes *p, const struct app *a, const struct failed_table *t)
+{
+    const struct group_line *l = failed_selected(t);
+    struct group_detail d;
+
+    if (l && has_detail(a, t) && failed_detail(a, l, &d) && p->sample < d.nsamples)
+        return d.samples[p->sample].id;
+    return l ? l->g.sample_id : NULL;
+}
+
 bool
 failed_panes_are_shown(const struct app *a, const struct failed_table *t)
 {

@@ -35,6 +35,10 @@ struct rect failed_panes_cut(const struct app *a, const struct failed_table *t, 
 void failed_panes_draw(struct failed_panes *p, struct app *a, const struct failed_table *t,
                        struct rect r, const struct list_look *look);
 void failed_panes_step(struct failed_panes *p, struct app *a, const struct group_line *l, int dir);
+/* The id of the job of the selected group that is shown: the newest one, or another one after [ or
+ * ]. NULL = no group is selected. */
+const char *failed_sample(const struct failed_panes *p, const struct app *a,
+                          const struct failed_table *t);
 bool failed_detail(const struct app *a, const struct group_line *l, struct group_detail *out);
 
 #endif

@@ -203,6 +203,15 @@ failed_selected(const struct failed_table *t)
     return list_selected(t->list);
 }
 
+const struct group_line *
+failed_line(const struct failed_table *t, const struct target_group *g)
+{
+    for (int i = 0; i < t->all; i++)
+        if (!strcmp(t->rows[i].g.queue, g->queue) && !strcmp(t->rows[i].g.error_key, g->error))
+            return &t->rows[i];
+    return NULL;
+}
+
 const struct target_group *
 failed_marked(struct failed_table *t, int *n, int *gone)
 {

@@ -31,6 +31,8 @@ void failed_table_done(struct failed_table *t);
 void failed_table_update(struct failed_table *t, struct app *a,
                          bool (*keep)(void *ctx, const struct group_row *g), void *ctx);
 const struct group_line *failed_selected(const struct failed_table *t); /* or NULL */
+/* The row of a group, also if the filter hides the row; NULL = there is none. */
+const struct group_line *failed_line(const struct failed_table *t, const struct target_group *g);
 /* The groups that an act is for: the marked ones, including those that the filter hides; if none is
  * marked, the selected one. *n = 0: no marked group has failed jobs any more; *gone: how many of
  * the marked groups have none. Valid until the next call. */

@@ -288,6 +288,18 @@ failures_back(struct view *view)
            failures_set_filter(view, v->home, NULL, &e);
 }
 
+/* The job whose payload e opens: of the selected group the one that is shown, of another group the
+ * newest one. */
+static const char *
+sample_of(const struct failures *v, const struct target_group *group)
+{
+    const struct group_line *l = failed_line(&v->table, group);
+
+    if (l && l == failed_selected(&v->table))
+        return failed_sample(&v->panes, v->view.app, &v->table);
+    return l ? l->g.sample_id : NULL;
+}
+
 static void
 failures_target(struct view *view, struct target *t)
 {
@@ -305,6 +317,7 @@ failures_target(struct view *view, struct target *t)
     t->state = "failed";
     t->groups = groups;
     t->ngroups = n > 1 ? n : 0;
+    t->sample = n > 1 ? NULL : sample_of(v, groups);
     list_marks(v->table.list, &marks);
     t->marked = marks > 0;
 }
@@ -324,9 +337,9 @@ failures_unmark(struct view *view)
 static const char *
 failures_copy(struct view *view)
 {
-    const struct group_line *l = failed_selected(&((struct failures *)view)->table);
+    struct failures *v = (struct failures *)view;
 
-    return l ? l->g.sample_id : NULL;
+    return failed_sample(&v->panes, view->app, &v->table);
 }
 
 static void
