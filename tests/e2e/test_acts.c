@@ -109,6 +109,49 @@ marks_all_that_match(void **state)
 }
 
 static void
+make_small(struct vt *vt)
+{
+    vt_resize(vt, 8, 39);
+    vt_want(vt, "40x10 needed");
+}
+
+/* A screen too small for a question takes no answer, neither to a question that was never seen nor
+ * to one that was seen before; q leaves. */
+static void
+asks_only_what_can_be_seen(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail");
+    make_small(&vt);
+    vt_keys(&vt, "p enter");
+    vt_settle(&vt, 300);
+    vt_keys(&vt, "y");
+    vt_settle(&vt, 300);
+    vt_resize(&vt, 24, 80);
+    vt_want(&vt, "mail");
+    assert_string_equal(pg_value(con_db(), "select count(*) from audit"), "0");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "mail is paused");
+    make_small(&vt);
+    vt_keys(&vt, "y enter");
+    vt_settle(&vt, 300);
+    vt_resize(&vt, 24, 80);
+    vt_want(&vt, "mail is paused");
+    assert_string_equal(pg_value(con_db(), "select count(*) from audit"), "0");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "pause: ");
+    assert_string_equal(pg_value(con_db(), "select count(*) from audit"), "1");
+    make_small(&vt);
+    con_quit(&vt);
+}
+
+static void
 refuses_pasted_answers(void **state)
 {
     struct vt vt;
@@ -653,6 +696,7 @@ main(void)
         cmocka_unit_test_setup(requeues_all_that_match, con_empty),
         cmocka_unit_test_setup(a_box_goes_by_itself, con_empty),
         cmocka_unit_test_setup(marks_all_that_match, con_empty),
+        cmocka_unit_test_setup(asks_only_what_can_be_seen, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
         cmocka_unit_test_setup(the_dead_node_comes_first, con_empty),

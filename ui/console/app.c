@@ -81,11 +81,30 @@ app_run(struct app *a, const struct command *c)
 
 static void app_sync(struct app *a);
 
+/* While the screen is too small to show anything, no key may act on what the user can't see: only
+ * the keys that leave work. A question before the end could not be seen either. */
+static void
+take_blind_key(struct app *a, const struct key *k)
+{
+    struct view *box = a->views.nboxes > 0 ? app_front(a) : NULL;
+
+    if (key_is(k, "C-c") && !app_action_runs(a))
+        app_quit(a);
+    else if (key_is(k, "Esc") && box)
+        box->ops->key(box, k);
+    else if (key_is(k, "C-c") || (key_in(k, "q Esc") && !box))
+        app_run(a, command_for_key(app_scope(a), k));
+}
+
 static void
 take_key(struct app *a, const struct key *k)
 {
     if (key_is(k, "C-l")) {
         term_repaint(a->term);
+        return;
+    }
+    if (app_is_small(a) && !a->options.tv_ms) {
+        take_blind_key(a, k);
         return;
     }
     a->messages.fresh = false;
@@ -261,6 +280,18 @@ app_take_terminal(struct app *a)
     a->clock.stale = a->clock.keyed = true;
 }
 
+/* Tells the screen and the box in front that the user can see them now. */
+static void
+tell_drawn(struct app *a)
+{
+    struct view *front = app_front(a), *screen = app_view(a);
+
+    if (screen->ops->drawn) /* also if a box is in front of the screen */
+        screen->ops->drawn(screen);
+    if (front != screen && front->ops->drawn)
+        front->ops->drawn(front);
+}
+
 static void
 draw_frame(struct app *a, int64_t now)
 {
@@ -282,11 +313,10 @@ draw_frame(struct app *a, int64_t now)
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
     a->clock.stale = a->clock.keyed = false;
     a->clock.drawn_ms = now;
-    struct view *front = app_front(a), *screen = app_view(a);
-    if (screen->ops->drawn) /* also if a box is in front of the screen */
-        screen->ops->drawn(screen);
-    if (front != screen && front->ops->drawn)
-        front->ops->drawn(front);
+    if (app_is_small(a))
+        a->clock.small_ms = now;
+    else
+        tell_drawn(a);
 }
 
 static void

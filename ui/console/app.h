@@ -86,6 +86,7 @@ struct messages { /* app.c (app_say): newest last; the oldest fall out */
 
 struct frame_clock {  /* app.c: when the next frame is drawn; times are monotonic */
     int64_t drawn_ms; /* when the last frame was drawn */
+    int64_t small_ms; /* when a frame last said only that the screen is too small; 0 = never */
     int64_t tick_ms;  /* when the next frame is due without a cause */
     int64_t wake_ms;  /* when a view wants a frame (app_wake); 0 = not */
     int64_t stale_ms; /* since when a frame is due; 0 = no frame is due */
@@ -318,5 +319,7 @@ void app_edit_view_gone(struct app *a, const struct view *v);
 
 struct rect app_line(const struct app *a); /* the row above the footer */
 struct rect app_body(const struct app *a); /* between tabs and that row */
+/* Whether the screen is too small for a view or a box: then the frame says only so. */
+bool app_is_small(const struct app *a);
 
 #endif

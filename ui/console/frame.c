@@ -15,7 +15,7 @@
 
 enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, SLOW_AGE_MS = 5000, USUAL_MS = 1000 };
 
-static bool
+bool
 app_is_small(const struct app *a)
 {
     struct rect r = grid_rect(a->grid);

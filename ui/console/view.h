@@ -95,7 +95,7 @@ struct view_ops {
     void (*hide)(struct view *);   /* another view is in front now: the view's rows may be freed */
     void (*update)(struct view *); /* the store or the running action has changed */
     void (*draw)(struct view *, struct grid *, struct rect);
-    void (*drawn)(struct view *);                   /* the terminal has the frame */
+    void (*drawn)(struct view *); /* the terminal has the frame, and the frame shows the view */
     bool (*key)(struct view *, const struct key *); /* boxes: true = key handled */
     struct list *(*list)(struct view *);
     /* Of the pane that has the keys, if it is not always `list`; NULL = a pane without a list. */
