@@ -337,6 +337,14 @@ test_marks(void **state)
     list_marks(l, &n);
     assert_int_equal(n, 0);
     list_mark_shown(l);
+    list_set_rows(l, jobs, 2);
+    list_mark_only_shown(l);
+    list_marks(l, &n); /* the other rows have left */
+    assert_true(n == 2 && list_is_marked(l, jobs[0].id) && list_is_marked(l, jobs[1].id));
+    list_set_rows(l, jobs + 1, 2); /* as many marks as rows, but not the same */
+    list_mark_only_shown(l);
+    list_marks(l, &n);
+    assert_true(n == 2 && list_is_marked(l, jobs[1].id) && list_is_marked(l, jobs[2].id));
     list_free(l);
 }
 

@@ -311,7 +311,7 @@ say_target(struct menu *m)
 
     if (v->ops->target)
         v->ops->target(v, &t);
-    if (t.kind == TARGET_JOBS && t.nids == 1)
+    if (t.kind == TARGET_JOBS && t.nids == 1 && !t.all)
         snprintf(m->title, sizeof m->title, "job %s", fmt_id_tail(t.ids[0]).s);
     else if (t.kind != TARGET_NONE && *t.name)
         snprintf(m->title, sizeof m->title, "%.110s", t.name);

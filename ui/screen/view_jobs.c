@@ -136,8 +136,8 @@ jobs_update(struct view *view)
     jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app));
     list_set_rows(v->list, rows, rows ? n : 0);
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
-    if (v->all)
-        list_mark_shown(v->list);
+    if (v->all) /* rows come and go for hours: their marks must not pile up */
+        list_mark_only_shown(v->list);
     if (rows)
         jobs_marks_look(&v->marks, v->list, place.at_top && place.at_end && !place.searching);
     if ((v->anew || !view->touched) && n > 0) {
@@ -521,7 +521,7 @@ jobs_target(struct view *view, struct target *t)
 
     t->where = &v->filter.terms;
     list_marks(v->list, &marks);
-    if (!j && marks == 0)
+    if (!j && marks == 0 && !v->all)
         return;
     t->kind = TARGET_JOBS;
     t->queue = j ? j->queue : NULL;
@@ -529,7 +529,7 @@ jobs_target(struct view *view, struct target *t)
     t->moved = v->marks.moved;
     t->left = v->marks.left;
     t->ids = list_targets(v->list, &t->nids);
-    t->name = t->nids == 1 ? t->ids[0] : "marked jobs";
+    t->name = t->nids == 1 && !t->all ? t->ids[0] : "marked jobs";
     t->state = t->nids == 1 && j && !strcmp(t->ids[0], j->id) ? j->state : "";
 }
 

@@ -77,6 +77,7 @@ void list_end(struct list *l);
 void list_toggle_mark(struct list *l); /* marks or unmarks; then one down */
 void list_mark(struct list *l, const char *id, bool on);
 void list_mark_shown(struct list *l); /* marks all rows of the list, also those off the screen */
+void list_mark_only_shown(struct list *l); /* the same, and rows that have left lose their marks */
 void list_unmark_all(struct list *l);
 bool list_is_marked(const struct list *l, const char *id);
 /* The marked ids, sorted, including rows that are not in the list now; valid until the marks

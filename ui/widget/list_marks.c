@@ -84,6 +84,16 @@ list_unmark_all(struct list *l)
     l->marks = NULL;
 }
 
+void
+list_mark_only_shown(struct list *l)
+{
+    list_mark_shown(l);
+    if (l->nmarks == l->count) /* no other row is marked */
+        return;
+    list_unmark_all(l);
+    list_mark_shown(l);
+}
+
 const char *const *
 list_marks(const struct list *l, int *n)
 {
