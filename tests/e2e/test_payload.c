@@ -440,7 +440,7 @@ pushes_by_hand(void **state)
     vt_keys(&vt, "C-u");
     vt_type(&vt, "{\"to\":  1}");
     vt_keys(&vt, "tab C-u text:2 tab tab text:only-one tab text:3 tab");
-    vt_type(&vt, "asked by phone");
+    vt_type(&vt, "asked by Zoë, 日本");
     vt_keys(&vt, "enter");
     vt_want(&vt, "1 job → ready");
     vt_want(&vt, "kind welcome, priority 2");
@@ -452,7 +452,7 @@ pushes_by_hand(void **state)
         "welcome 2 only-one 3 {\"to\":  1}");
     assert_string_equal(pg_value(con_db(), "select verb || ' ' || queue || ' ' || reason || ' ' || "
                                            "(who = session_user) from audit"),
-                        "push mail.send asked by phone true");
+                        "push mail.send asked by Zoë, 日本 true");
     /* a second push with the same unique key adds no job */
     vt_keys(&vt, "N");
     vt_want(&vt, "Push a job");

@@ -313,6 +313,20 @@ term_drop_input(struct term *t)
 
 /* --- opening and closing --- */
 
+/* ncurses clears the eighth bit of what is typed, because the memory file has no modes of a
+ * terminal that say otherwise. With meta() it keeps the bit, and would also send smm. That is not
+ * wanted: the terminal sends UTF-8 already, and its Alt key would send other bytes. So smm is
+ * emptied in the description that ncurses has read. */
+static void
+keep_eighth_bit(struct term *t)
+{
+    char *smm = tigetstr("smm");
+
+    if (smm && smm != (char *)-1)
+        *smm = '\0';
+    meta(t->keys, TRUE);
+}
+
 static bool
 start_curses(struct term *t, struct err *e)
 {
@@ -341,6 +355,7 @@ start_curses(struct term *t, struct err *e)
     if (!t->keys)
         return fail(e, ERR_SYS, "ncurses has no room");
     keypad(t->keys, TRUE);
+    keep_eighth_bit(t);
     nodelay(t->keys, TRUE);
     typeahead(-1);
     const char *mouse = tigetstr("kmous"); /* we get its bytes: ncurses would read on */
