@@ -267,6 +267,36 @@ says_why_not(void **state)
     free(id);
 }
 
+/* The line can't show a joiner in the error of a group: / and Enter leave the filter as it was. */
+static void
+keeps_a_filter_that_a_line_cannot_show(void **state)
+{
+    const char *error = "no\u200Cthing";
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 1, error);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "the newest of 1: job");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 1, "[2 Jobs");
+    vt_want(&vt, "1 of 1");
+    vt_keys(&vt, "/");
+    vt_want_row(&vt, 23, "the line can't show all of the filter: Enter keeps it as it is");
+    vt_keys(&vt, "enter");
+    con_failed("mail.send", 1, error);
+    vt_want(&vt, "2 of 2");
+    vt_keys(&vt, "/ end space bs enter"); /* it reads as before */
+    con_failed("mail.send", 1, error);
+    vt_want(&vt, " of 3");
+    vt_keys(&vt, "/ end space z");
+    vt_want(&vt, "no job matches");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "1 of 3");
+    con_quit(&vt);
+}
+
 /* Groups the same failed jobs by error, kind, node and hour; Enter shows the jobs of a group. */
 static void
 groups(void **state)
@@ -476,6 +506,7 @@ main(void)
         cmocka_unit_test_setup(completes, con_empty),
         cmocka_unit_test_setup(goes_by_name, con_empty),
         cmocka_unit_test_setup(says_why_not, con_empty),
+        cmocka_unit_test_setup(keeps_a_filter_that_a_line_cannot_show, con_empty),
         cmocka_unit_test_setup(groups, con_empty),
         cmocka_unit_test_setup(the_selected_error, con_empty),
         cmocka_unit_test_setup(evidence, con_empty),

@@ -497,6 +497,37 @@ pushes_what_was_edited(void **state)
     con_quit(&vt);
 }
 
+/* Characters that a line of the form can't show: the text from the editor is sent as it is, and a
+ * paste that loses some says so. */
+static void
+pushes_what_a_line_cannot_show(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    start(&vt, "printf '{\"a\":\"x\\342\\200\\214y\"}' >\"$1\"");
+    vt_keys(&vt, "N");
+    vt_want(&vt, "Push a job");
+    vt_keys(&vt, "tab");
+    vt_paste(&vt, "wel\u200Ccome");
+    vt_want(&vt, "1 character was left out: a line can't show it");
+    vt_want(&vt, "welcome");
+    vt_type(&vt, "é日");
+    vt_want(&vt, "welcomeé日");
+    vt_keys(&vt, "tab f5");
+    vt_want(&vt, "in 1 line");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "1 job → ready");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "push: 1 job ready");
+    assert_int_equal(
+        con_count("kind = 'welcomeé日' and payload::text = '{\"a\":\"x' || chr(8204) || "
+                  "'y\"}'"),
+        1);
+    con_quit(&vt);
+}
+
 static int
 end(void **state)
 {
@@ -513,6 +544,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(edits_and_requeues, con_empty),
         cmocka_unit_test_setup(edits_from_other_screens, con_empty),
+        cmocka_unit_test_setup(edits_a_job_of_the_marked_group, con_empty),
+        cmocka_unit_test_setup(edits_the_sample_that_is_shown, con_empty),
         cmocka_unit_test_setup(leaves_the_followed_job_alone, con_empty),
         cmocka_unit_test_setup(lends_the_terminal, con_empty),
         cmocka_unit_test_setup(brings_mistakes_back_to_the_editor, con_empty),
@@ -523,9 +556,8 @@ main(void)
         cmocka_unit_test_setup(stops_with_its_editor, con_empty),
         cmocka_unit_test_setup(pushes_by_hand, con_empty),
         cmocka_unit_test_setup(pushes_what_was_edited, con_empty),
+        cmocka_unit_test_setup(pushes_what_a_line_cannot_show, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, end);
 }
-        cmocka_unit_test_setup(edits_a_job_of_the_marked_group, con_empty),
-        cmocka_unit_test_setup(edits_the_sample_that_is_shown, con_empty),

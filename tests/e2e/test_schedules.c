@@ -242,6 +242,33 @@ changes_one(void **state)
     con_quit(&vt);
 }
 
+/* Texts with a joiner, which no line can show: they stay when something else is changed. */
+static void
+keeps_what_a_line_cannot_show(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    add("a", "{\"cron\": \"0 0 1 1 *\", \"queue\": \"q\u200Cr\"}", "{\"a\":\"x\u200Cy\"}");
+    to_schedules(&vt, 24, 80, NULL, "0 0 1 1 *");
+    vt_keys(&vt, "e");
+    vt_want(&vt, "Change schedule: a");
+    vt_keys(&vt, "C-u");
+    vt_type(&vt, "@every 12h");
+    vt_keys(&vt, "tab tab");
+    vt_want(&vt, "no line can hold it: it stays as it is");
+    vt_keys(&vt, "tab tab z");
+    vt_want(&vt, "F5 opens it in the editor");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "schedule → changed (next ");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "cron add: 1 schedule changed");
+    assert_string_equal(
+        pg_value(con_db(), "select concat_ws('|', cron, queue, payload::text) from schedule"),
+        "@every 12h|q\u200Cr|{\"a\":\"x\u200Cy\"}");
+    con_quit(&vt);
+}
+
 static void
 removes_one(void **state)
 {
@@ -324,6 +351,7 @@ main(void)
         cmocka_unit_test_setup(pauses_and_resumes, con_empty),
         cmocka_unit_test_setup(adds_one, con_empty),
         cmocka_unit_test_setup(changes_one, con_empty),
+        cmocka_unit_test_setup(keeps_what_a_line_cannot_show, con_empty),
         cmocka_unit_test_setup(removes_one, con_empty),
         cmocka_unit_test_setup(looking_only, con_empty),
         cmocka_unit_test_setup(tells_of_trouble, con_empty),

@@ -77,6 +77,17 @@ test_editing(void **state)
 }
 
 static void
+expect_lost(const struct line *l, const char *want)
+{
+    struct buf b = {0};
+
+    buf_str(&b, "");
+    assert_int_equal(line_say_lost(l, &b), *want != '\0');
+    assert_string_equal(b.data, want);
+    buf_free(&b);
+}
+
+static void
 test_marks_and_paste(void **state)
 {
     struct line l;
@@ -87,19 +98,49 @@ test_marks_and_paste(void **state)
     line_init(&l, NULL, "");
     assert_int_equal(line_key(&l, &bad), LINE_CHANGED);
     assert_string_equal(l.text, "e\u0301 x[31m y");
-    type(&l, "C-a Right Backspace"); /* a letter is deleted with its mark */
+    expect_lost(&l, "3 characters were left out: a line can't show them");
+    type(&l, "C-a");
+    expect_lost(&l, "");
+    line_key(&l, &(struct key){.code = 0x200C, .ms = 1000}); /* some keyboards have this key */
+    expect_lost(&l, "1 character was left out: a line can't show it");
+    type(&l, "Right Backspace"); /* a letter is deleted with its mark */
     assert_string_equal(l.text, " x[31m y");
     memset(big, 'x', sizeof big - 1);
     huge = paste(big);
     line_key(&l, &huge);
     assert_int_equal(l.len, LINE_MAX_BYTES);
+    assert_int_equal(l.lost, (int)sizeof big - 1 + (int)strlen(" x[31m y") - LINE_MAX_BYTES);
     assert_int_equal(type(&l, "y"), LINE_MOVED);
+    expect_lost(&l, "1 character was left out: the line is full");
     line_init(&l, NULL, "12a3");
     assert_string_equal(l.text, "12a3");
     l.digits_only = true;
     assert_int_equal(type(&l, "x"), LINE_MOVED);
     assert_int_equal(type(&l, "4"), LINE_CHANGED);
     line_done(&l);
+}
+
+/* Not only control characters: joiners, a soft hyphen, bidi marks, a BOM, private characters. */
+static void
+test_what_fits(void **state)
+{
+    static const char *const lost[] = {"x\u200Cy", "x\u00ADy", "x\u202Ey", "\uFEFFx", "\uE000",
+                                       "a\nb",     "\x7f",     "\xff",     "a\xc3"};
+    char big[LINE_MAX_BYTES + 2] = {0};
+    struct line l;
+
+    (void)state;
+    assert_true(line_fits("") && line_fits("e\u0301 日本 {\"a\": 1}"));
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
+        assert_false(line_fits(lost[i]));
+        line_init(&l, NULL, lost[i]);
+        assert_string_not_equal(l.text, lost[i]);
+        line_done(&l);
+    }
+    memset(big, 'x', LINE_MAX_BYTES);
+    assert_true(line_fits(big));
+    big[LINE_MAX_BYTES] = 'x';
+    assert_false(line_fits(big));
 }
 
 static void
@@ -354,7 +395,7 @@ main(void)
         cmocka_unit_test(test_history),  cmocka_unit_test(test_line_draw),
         cmocka_unit_test(test_ask_yes),  cmocka_unit_test(test_ask_typed),
         cmocka_unit_test(test_ask_draw), cmocka_unit_test(test_ask_small),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_what_fits),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

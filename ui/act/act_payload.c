@@ -173,6 +173,14 @@ no_push(const struct app *a, int arg)
     return act_no_one(a, ACT_PUSH);
 }
 
+/* A name that the form can't show is not filled in: without some of its characters it would be
+ * another name. */
+static const char *
+if_shown(const char *name)
+{
+    return name && line_fits(name) ? name : "";
+}
+
 /* The new job's queue is the queue of the filter, or else the queue of the row under the cursor. */
 void
 on_push(struct app *a, int arg)
@@ -186,6 +194,6 @@ on_push(struct app *a, int arg)
     if (t.kind == TARGET_QUEUE)
         queue = t.name;
     const char *const values[PUSH_FIELDS] = {
-        [QUEUE] = queue ? queue : "", [KIND] = kind, [PRIORITY] = "5", [WHEN] = "now"};
+        [QUEUE] = if_shown(queue), [KIND] = if_shown(kind), [PRIORITY] = "5", [WHEN] = "now"};
     box_form_with(a, &push_form, "", values, 0);
 }

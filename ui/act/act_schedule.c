@@ -170,6 +170,13 @@ set_done(struct app *a, struct form *f)
     buf_free(&settings);
 }
 
+/* A text that no line can hold stays as it is: then the field is not empty. */
+static bool
+is_empty(const struct form *f, enum setting field)
+{
+    return !*text_of(f, field) && !form_left_out(f, place_of(f, field));
+}
+
 /* Why the form can't be sent: a field is empty, another operator has changed the schedule, or two
  * fields contradict each other. */
 static const char *
@@ -188,10 +195,10 @@ set_check(const struct app *a, const struct form *f, int *field)
     if (!is_new(f) && s->changed_ms != form_stamp(f))
         return "somebody has changed the schedule meanwhile: Esc, then e shows its new settings";
     *field = place_of(f, LINE);
-    if (!*text_of(f, LINE))
+    if (is_empty(f, LINE))
         return "empty; five fields, such as 0 6 * * *, or @daily";
     *field = place_of(f, QUEUE);
-    if (!*text_of(f, QUEUE))
+    if (is_empty(f, QUEUE))
         return "empty; its jobs need a queue";
     *field = place_of(f, TYPE);
     if (is_set(f, TYPE) && form_left_out(f, place_of(f, PAYLOAD)))

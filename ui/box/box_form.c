@@ -243,21 +243,11 @@ type_choice(struct form *f, const struct key *k)
              (int)k->code);
 }
 
-/* Whether a line of the form can show the whole text unchanged. */
-static bool
-fits_line(const char *text)
-{
-    for (const char *s = text; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return false;
-    return strlen(text) <= LINE_MAX_BYTES;
-}
-
 /* Takes ownership of text. */
 static void
 set_doc(struct form *f, int field, char *text)
 {
-    bool fits = fits_line(text);
+    bool fits = line_fits(text);
 
     line_set(&f->lines[field], fits ? text : "");
     free(f->doc);
@@ -323,6 +313,20 @@ doc_key(struct form *f, const struct key *k)
     return true;
 }
 
+/* If the line does not take all of a paste, the form says so: what is sent is what the line shows.
+ */
+static void
+type_line(struct form *f, const struct key *k)
+{
+    bool is_doc = f->spec->fields[f->at].kind == FIELD_DOC;
+    struct buf b = {0};
+
+    line_key(&f->lines[f->at], k);
+    if (line_say_lost(&f->lines[f->at], &b))
+        snprintf(f->note, sizeof f->note, "%s%s", b.data, is_doc ? "; F5: editor" : "");
+    buf_free(&b);
+}
+
 static bool
 form_key(struct view *v, const struct key *k)
 {
@@ -348,7 +352,7 @@ form_key(struct view *v, const struct key *k)
     } else if (choice) {
         type_choice(f, k);
     } else if (!doc_key(f, k)) {
-        line_key(&f->lines[f->at], k);
+        type_line(f, k);
     }
     return true;
 }
@@ -517,15 +521,15 @@ fill_field(struct form *f, int i, const char *value)
 
     bool is_doc = field->kind == FIELD_DOC && value && strcmp(value, "\n") != 0;
 
-    f->left_out[i] = value && !is_doc && !fits_line(value);
-    if (is_doc && !fits_line(value))
+    f->left_out[i] = value && !is_doc && !line_fits(value);
+    if (is_doc && !line_fits(value))
         f->doc = xstrdup(value);
     if (field->kind == FIELD_CHOICE)
         for (int c = 0; value && field->choice[c]; c++)
             if (!strcmp(field->choice[c], value))
                 f->choice[i] = f->chosen[i] = c;
     line_init(&f->lines[i], NULL,
-              field->kind == FIELD_CHOICE || !value || !fits_line(value) ? "" : value);
+              field->kind == FIELD_CHOICE || !value || !line_fits(value) ? "" : value);
     f->filled[i] = xstrdup(form_text(f, i));
 }
 

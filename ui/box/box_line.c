@@ -18,8 +18,9 @@ struct filter_box {
     int64_t due_ms; /* when the text takes effect; 0 = it has already */
     struct filter_mark mark;
     struct err err;
-    char before[LINE_MAX_BYTES + 1];
-    bool words; /* the table takes plain words only, no keys */
+    char *before; /* the filter at the start, */
+    char *shown;  /* and the line then: without the characters that it can't show */
+    bool words;   /* the table takes plain words only, no keys */
     struct completion found;
     int at; /* index in found of the item that Tab has put in; -1 = none yet */
 };
@@ -64,7 +65,8 @@ filter_init(struct view *v, const char *arg)
     struct filter_box *f = (struct filter_box *)v;
 
     line_init(&f->line, &v->app->typed.filters, arg);
-    snprintf(f->before, sizeof f->before, "%s", arg);
+    f->before = xstrdup(arg);
+    f->shown = xstrdup(f->line.text);
     f->words = !(app_scope(v->app) & (IN_JOBS | IN_FAILED));
     filter_find(f);
 }
@@ -72,8 +74,20 @@ filter_init(struct view *v, const char *arg)
 static void
 filter_free(struct view *v)
 {
-    line_done(&((struct filter_box *)v)->line);
-    complete_done(&((struct filter_box *)v)->found);
+    struct filter_box *f = (struct filter_box *)v;
+
+    line_done(&f->line);
+    complete_done(&f->found);
+    free(f->before);
+    free(f->shown);
+}
+
+/* The filter that the line stands for. As long as the line reads as at the start, this is the
+ * filter of the start, also if the line can't show the whole of it. */
+static const char *
+text_of(const struct filter_box *f)
+{
+    return strcmp(f->line.text, f->shown) != 0 ? f->line.text : f->before;
 }
 
 static bool
@@ -108,7 +122,7 @@ filter_enter(struct filter_box *f)
     struct app *a = f->view.app;
     const char *jobs = view_screen(2)->name;
 
-    if (filter_try(f, f->line.text)) {
+    if (filter_try(f, text_of(f))) {
         app_close_box(a, &f->view);
     } else if (is_for_jobs(f)) {
         char *text = xstrdup(f->line.text);
@@ -133,7 +147,7 @@ filter_key(struct view *v, const struct key *k)
         filter_enter(f);
         break;
     case LINE_CANCEL:
-        if (strcmp(f->before, f->line.text) != 0 && !filter_try(f, f->before))
+        if (strcmp(f->before, text_of(f)) != 0 && !filter_try(f, f->before))
             app_say(v->app, SAY_WARN, "%s", f->err.text);
         app_close_box(v->app, v);
         break;
@@ -158,7 +172,7 @@ filter_draw(struct view *v, struct grid *g, struct rect screen)
 
     (void)screen;
     if (f->due_ms && clock_ms() >= f->due_ms)
-        filter_try(f, f->line.text);
+        filter_try(f, text_of(f));
     else if (f->due_ms)
         app_wake(v->app, f->due_ms);
     if (f->err.kind != ERR_NONE) {
@@ -176,6 +190,12 @@ filter_footer(struct view *v, struct buf *out)
 
     bool typing = f->found.n > 0 && f->mark.start + f->mark.len >= f->found.from;
 
+    if (line_say_lost(&f->line, out))
+        return;
+    if (text_of(f) == f->before && strcmp(f->before, f->shown) != 0) {
+        buf_str(out, "the line can't show all of the filter: Enter keeps it as it is");
+        return;
+    }
     if (f->err.kind != ERR_NONE && !typing) {
         buf_str(out, f->err.text);
         return;

@@ -308,8 +308,8 @@ palette_draw(struct view *v, struct grid *g, struct rect screen)
 static void
 palette_footer(struct view *v, struct buf *out)
 {
-    (void)v;
-    buf_str(out, "Enter run   Tab complete   Up Down history   Esc close");
+    if (!line_say_lost(&((struct palette *)v)->line, out))
+        buf_str(out, "Enter run   Tab complete   Up Down history   Esc close");
 }
 
 static const struct view_ops palette_ops = {

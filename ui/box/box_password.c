@@ -75,8 +75,8 @@ password_draw(struct view *v, struct grid *g, struct rect screen)
 static void
 password_footer(struct view *v, struct buf *out)
 {
-    (void)v;
-    buf_str(out, "Enter connect   Esc cancel   (~/.pgpass saves the typing)");
+    if (!line_say_lost(&((struct password_box *)v)->line, out))
+        buf_str(out, "Enter connect   Esc cancel   (~/.pgpass saves the typing)");
 }
 
 static const struct view_ops password_ops = {

@@ -261,7 +261,7 @@ time_footer(struct view *v, struct buf *out)
 
     if (t->err.kind != ERR_NONE)
         buf_str(out, t->err.text);
-    else
+    else if (!line_say_lost(&t->line, out))
         buf_printf(out, "%s to %s: 03:10 03:10:05 +5m -90s start end; Esc closes",
                    fmt_date_time(s.start_ms, utc).s, fmt_time(s.end_ms, utc).s);
 }

@@ -103,21 +103,40 @@ insert(struct line *l, uint32_t cp)
     return true;
 }
 
-static enum line_answer
+/* Returns how many characters were left out. */
+static int
 insert_text(struct line *l, const char *s, size_t len)
 {
-    bool changed = false;
+    int lost = 0;
 
     for (size_t i = 0; i < len;) {
         uint32_t cp = 0;
         int n = utf8_decode(s + i, len - i, &cp);
         if (n == 1 && (cp == '\n' || cp == '\r' || cp == '\t'))
             cp = ' ';
-        if (n > 0 && insert(l, cp))
-            changed = true;
+        if (n == 0 || !insert(l, cp))
+            lost++;
         i += n > 0 ? (size_t)n : 1;
     }
-    return changed ? LINE_CHANGED : LINE_MOVED;
+    return lost;
+}
+
+static enum line_answer
+paste(struct line *l, const struct key *k)
+{
+    int before = l->len;
+
+    l->lost = insert_text(l, k->paste, k->paste_len);
+    return l->len > before ? LINE_CHANGED : LINE_MOVED;
+}
+
+static enum line_answer
+type(struct line *l, uint32_t cp)
+{
+    bool typed = insert(l, cp);
+
+    l->lost = !typed;
+    return typed ? LINE_CHANGED : LINE_MOVED;
 }
 
 void
@@ -142,6 +161,35 @@ line_set(struct line *l, const char *text)
     l->len = l->at = 0;
     l->text[0] = 0;
     insert_text(l, text, strlen(text));
+}
+
+bool
+line_fits(const char *text)
+{
+    size_t len = strlen(text);
+    uint32_t cp;
+
+    for (size_t i = 0; i < len;) {
+        int n = utf8_decode(text + i, len - i, &cp);
+        if (n == 0 || !text_is_plain(cp))
+            return false;
+        i += (size_t)n;
+    }
+    return len <= LINE_MAX_BYTES;
+}
+
+bool
+line_say_lost(const struct line *l, struct buf *out)
+{
+    bool one = l->lost == 1, full = l->len > LINE_MAX_BYTES - 4; /* 4: the longest character */
+
+    if (l->lost == 0)
+        return false;
+    buf_printf(out, "%d character%s left out: %s", l->lost, one ? " was" : "s were",
+               full  ? "the line is full"
+               : one ? "a line can't show it"
+                     : "a line can't show them");
+    return true;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -296,17 +344,19 @@ enum line_answer
 line_key(struct line *l, const struct key *k)
 {
     bool whole = l->whole;
+    bool is_text = k->code >= ' ' && k->code < KC_ENTER && !(k->mods & (MOD_CTRL | MOD_ALT));
 
     assert(l->at >= 0 && l->at <= l->len && l->len <= LINE_MAX_BYTES);
     l->whole = false;
+    l->lost = 0;
     if (whole && (k->code == KC_PASTE || key_is_char(k)))
         cut(l, 0, l->len);
     else if (whole && key_in(k, "Backspace C-h Delete C-d C-w"))
         return cut(l, 0, l->len);
     if (k->code == KC_PASTE)
-        return insert_text(l, k->paste, k->paste_len);
-    if (key_is_char(k))
-        return insert(l, k->code) ? LINE_CHANGED : LINE_MOVED;
+        return paste(l, k);
+    if (is_text) /* also characters that can't be shown: they are counted */
+        return type(l, k->code);
     for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
         if (key_in(k, edits[i].keys))
             return edits[i].act(l);

@@ -30,6 +30,7 @@ struct line {
     bool digits_only;
     bool whole;  /* all is selected: the first typed character replaces the text */
     bool secret; /* shown as stars, never kept in a history */
+    int lost;    /* characters of the last key or paste that the line did not take */
 };
 
 enum line_answer {
@@ -44,8 +45,14 @@ enum line_answer {
 void line_init(struct line *l, struct line_history *history, const char *text);
 void line_done(struct line *l);
 void line_set(struct line *l, const char *text); /* puts the cursor at the end */
-void line_select(struct line *l);                /* selects all, if not empty */
-/* Handles a key. A paste is inserted without control characters, its line breaks become blanks.
+/* Whether a line can hold the text unchanged: line_set leaves out what can't be shown. */
+bool line_fits(const char *text);
+/* If the line did not take all that was typed or pasted last: appends a sentence that says so.
+ * False = it took all. */
+bool line_say_lost(const struct line *l, struct buf *out);
+void line_select(struct line *l); /* selects all, if not empty */
+/* Handles a key. A paste is inserted without control and invisible characters, its line breaks
+ * become blanks.
  * Keys: C-a Home, C-e End, C-b C-f Left Right, C-u to the start, C-k to the end, C-w word, C-d
  * Delete, Up Down. */
 enum line_answer line_key(struct line *l, const struct key *k);
