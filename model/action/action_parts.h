@@ -48,7 +48,7 @@ struct action {
     char *about;   /* NULL = nothing */
     int64_t older_than_ms;
     int64_t spread_ms;
-    bool has_time; /* act "time": the intent names a point in time */
+    int64_t at_ms; /* act "time": the point in time that the intent names; 0 = none */
     int64_t in_ms; /* otherwise: how long after the preview; 0 = at once */
 
     enum action_state state;

@@ -136,6 +136,19 @@ add_clock(struct buf *b, int64_t ms)
         buf_printf(b, "%scounted at %s", b->len ? "; " : "", text);
 }
 
+/* The due time in the zone of the user, with its day and zone: the user may have typed only the
+ * hour. */
+static void
+add_due(struct buf *b, int64_t ms)
+{
+    time_t s = (time_t)(ms / 1000);
+    struct tm tm;
+    char text[64];
+
+    if (ms && localtime_r(&s, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M %Z", &tm))
+        add_term(b, "due", text);
+}
+
 /* The beginning of the payload, so that the user sees what will be pushed. */
 static void
 add_payload(struct buf *b, const char *payload)
@@ -180,6 +193,7 @@ make_where(struct action *a)
     add_list(&b, "in the payload at", v[PARAM_PATH]);
     add_term(&b, "payload", v[PARAM_IN_PAYLOAD]);
     add_term(&b, a->act == ACT_REQUEUE ? "spread over" : "by", v[PARAM_BY]);
+    add_due(&b, a->at_ms ? a->at_ms : a->in_ms ? a->now_ms + a->in_ms : 0);
     if (a->act == ACT_PURGE)
         add_term(&b, "finished before", v[PARAM_BEFORE]);
     if (a->act == ACT_RELEASE && v[PARAM_NODE])

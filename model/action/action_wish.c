@@ -123,7 +123,7 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     a->typed = in->typed;
     a->about = in->about ? xstrdup(in->about) : NULL;
     a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
-    a->has_time = in->act == ACT_TIME && in->at_ms != 0;
+    a->at_ms = in->act == ACT_TIME ? in->at_ms : 0;
     a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
     a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
     a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
@@ -305,7 +305,7 @@ same_wish(const struct action *old)
                          .lead = old->lead ? xstrdup(old->lead) : NULL,
                          .about = old->about ? xstrdup(old->about) : NULL,
                          .older_than_ms = old->older_than_ms,
-                         .has_time = old->has_time,
+                         .at_ms = old->at_ms,
                          .in_ms = old->in_ms,
                          .summary = xstrdup("")};
     params_copy(&a->params, &old->params);

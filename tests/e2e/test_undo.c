@@ -95,6 +95,7 @@ sets_priority_and_time(void **state)
     vt_want(&vt, "now; 10m or 2h from now");
     vt_keys(&vt, "C-u text:2h enter");
     vt_want(&vt, "3 jobs → scheduled");
+    vt_want(&vt, "due 2");
     vt_keys(&vt, "y");
     vt_want(&vt, "reschedule: 3 jobs scheduled");
     assert_int_equal(con_count("state = 'scheduled' and run_after between now() + interval '119 "

@@ -7,7 +7,9 @@
 #include "model/action/canary.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const ids[] = {"a", "b", "c"};
 
@@ -92,6 +94,31 @@ test_predicate(void **state)
     batch(f, fake_table(ROWS, "b|ready|~|~|401", NULL));
     assert_int_equal(action_state(f->action), ACTION_DONE);
     assert_int_equal(action_progress(f->action).changed, 402);
+}
+
+/* The user may have typed "02:30": the question says which day that is, and in which zone. */
+static void
+test_due(void **state)
+{
+    struct fixture *f = *state;
+
+    setenv("TZ", "Europe/Berlin", 1);
+    tzset();
+    begin(f, &(struct intent){
+                 .act = ACT_TIME, .ids = ids, .nids = 3, .at_ms = 1774830600000, .expected = -1});
+    preview(f, fake_table(EFFECTS, "scheduled|3|~", NULL));
+    assert_string_equal(action_these(f->action), "3 jobs by id, due 2026-03-30 02:30 CEST");
+    action_free(f->action);
+
+    begin(f, &(struct intent){
+                 .act = ACT_TIME, .ids = ids, .nids = 3, .by_ms = 7200000, .expected = -1});
+    preview(f, fake_table(EFFECTS, "scheduled|3|~", NULL));
+    assert_string_equal(action_these(f->action), "3 jobs by id, due 2025-11-21 11:00 CET");
+    action_free(f->action);
+
+    begin(f, &(struct intent){.act = ACT_TIME, .ids = ids, .nids = 3, .expected = -1});
+    preview(f, fake_table(EFFECTS, "ready|3|~", NULL));
+    assert_string_equal(action_these(f->action), "3 jobs by id");
 }
 
 /* After a reconnection the schema may hold another queue: no batch is sent to that queue. */
@@ -763,6 +790,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_ids, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_predicate, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_gathering, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_due, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_moved, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_asks_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),

@@ -179,16 +179,23 @@ time_done(struct app *a, struct form *f)
              &t);
 }
 
-static const char *
-time_check(const struct app *a, const struct form *f, int *field)
+const char *
+act_check_when(const struct app *a, const char *text)
 {
     struct when w;
     struct err e;
 
+    if (when_parse(text, app_clock_ms(a), a->options.utc, &w, &e))
+        return NULL;
+    return e.kind == ERR_USAGE ? "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00"
+                               : arena_printf(a->frame, "%s", e.text);
+}
+
+static const char *
+time_check(const struct app *a, const struct form *f, int *field)
+{
     *field = 0;
-    return when_parse(form_text(f, 0), app_clock_ms(a), a->options.utc, &w, &e)
-               ? NULL
-               : "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00";
+    return act_check_when(a, form_text(f, 0));
 }
 
 static const struct form_field time_fields[] = {

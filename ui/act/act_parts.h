@@ -26,6 +26,8 @@ void act_group(struct params *where, const struct target *t, const struct target
 /* Which of the marked groups do not exist any more, as a sentence in the frame's memory; "" = none.
  */
 const char *act_say_gone(const struct app *a, const struct target *t);
+/* What is wrong with a time that was typed, in words that fit beside the field; NULL = nothing. */
+const char *act_check_when(const struct app *a, const char *text);
 bool act_takes_many(const struct target *t, enum act act);
 /* Asks for the preview and opens the question. The boxes that led here close. */
 void act_ask(struct app *a, const struct intent *intent);

@@ -120,8 +120,6 @@ static const char *
 push_check(const struct app *a, const struct form *f, int *field)
 {
     const char *payload = form_text(f, PAYLOAD), *priority = form_text(f, PRIORITY);
-    struct when w;
-    struct err e;
     int line, column;
 
     *field = QUEUE;
@@ -134,8 +132,9 @@ push_check(const struct app *a, const struct form *f, int *field)
     if (!isdigit((unsigned char)priority[0]) || priority[1])
         return "0 (soonest) to 9";
     *field = WHEN;
-    if (!when_parse(form_text(f, WHEN), app_clock_ms(a), a->options.utc, &w, &e))
-        return "now; 10m or 2h from now; 18:30; or 2026-11-30 06:00";
+    const char *wrong = act_check_when(a, form_text(f, WHEN));
+    if (wrong)
+        return wrong;
     *field = MAX_TRIES;
     return !*form_text(f, MAX_TRIES) || is_number(form_text(f, MAX_TRIES)) ? NULL : "a number";
 }

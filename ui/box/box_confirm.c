@@ -297,7 +297,8 @@ say_one(const struct confirm_box *c)
                         action_param(c->action, act_infos[act].target), hole + 2);
 }
 
-/* Which rows these are, unless a line above names the one, and when they were counted. */
+/* Which rows these are, and when they were counted. A line above may name the one row; a
+ * reschedule says here, too, when it will be due. */
 static void
 say_these(struct confirm_box *c, bool is_named)
 {
@@ -305,7 +306,7 @@ say_these(struct confirm_box *c, bool is_named)
     struct fmt at = fmt_time(action_counted_ms(c->action), a->options.utc);
     bool one = act_infos[action_act(c->action)].target != PARAM_IDS;
 
-    if (is_named || !*action_these(c->action))
+    if ((is_named && action_act(c->action) != ACT_TIME) || !*action_these(c->action))
         question_say(&c->ask, ROLE_DIM, "as of", "%s", at.s);
     else
         say_lines(&c->ask, ROLE_DIM, one ? "where" : "these",

@@ -13,7 +13,7 @@ struct when {      /* both are 0 = now */
 };
 
 /* A clock time without a day is the next moment with that clock time, in the zone of TZ or in UTC.
- */
+ * False: ERR_USAGE, the text is no time; ERR_DATA, the clocks skip this time, and *e names it. */
 bool when_parse(const char *text, int64_t now_ms, bool utc, struct when *w, struct err *e)
     __attribute__((warn_unused_result));
 
