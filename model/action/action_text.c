@@ -122,7 +122,7 @@ add_error_term(struct buf *b, const char *error)
     if (error && *error == '~')
         buf_printf(b, "%serror has \"%s\"", b->len ? ", " : "", error + 1);
     else if (error)
-        buf_printf(b, "%serror like \"%s\"", b->len ? ", " : "", error);
+        buf_printf(b, "%serror like \"%s\"", b->len ? ", " : "", error + (*error == ' '));
 }
 
 static void

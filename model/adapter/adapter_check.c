@@ -425,7 +425,7 @@ check_groups(struct check *c)
         check_clear(c);
         params_set_list(&c->p, PARAM_STATES, &check_states[4], 1);
         params_set(&c->p, PARAM_QUEUE, result_text(r, i, queue));
-        params_set(&c->p, PARAM_ERROR, result_text(r, i, key));
+        params_set_group(&c->p, result_text(r, i, key));
         ok = check_ask(c, SEC_JOBS, &jobs, &e);
         if (jobs && result_rows(jobs) == 0)
             note_wrong(c, "jobs finds none of the group \"%.80s\"", result_text(r, i, key));

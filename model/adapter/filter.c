@@ -522,8 +522,10 @@ filter_with(const char *text, const char *key, const char *value)
         if (t.key == KEY_NONE || strcmp(keys[t.key].name, key) != 0)
             buf_printf(&b, "%s%.*s", b.len ? " " : "", t.len, text + t.start);
     if (value) {
+        char *group = !strcmp(key, keys[KEY_ERROR].name) ? params_group(value) : NULL;
         buf_printf(&b, "%s%s:", b.len ? " " : "", key);
-        filter_add_value(&b, value);
+        filter_add_value(&b, group ? group : value);
+        free(group);
     }
     return b.data;
 }

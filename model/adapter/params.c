@@ -155,6 +155,21 @@ params_set_time(struct params *p, enum param name, int64_t ms)
     params_set(p, name, text);
 }
 
+char *
+params_group(const char *error_key)
+{
+    return xasprintf("%s%s", *error_key == '~' ? " " : "", error_key);
+}
+
+void
+params_set_group(struct params *p, const char *error_key)
+{
+    char *group = params_group(error_key);
+
+    params_set(p, PARAM_ERROR, group);
+    free(group);
+}
+
 void
 params_set_list(struct params *p, enum param name, const char *const *items, int n)
 {

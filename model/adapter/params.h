@@ -12,7 +12,7 @@ enum param {
     PARAM_STATES,     /* text[]: scheduled ready running retry failed blocked completed cancelled */
     PARAM_KIND,       /* text */
     PARAM_NODE,       /* text */
-    PARAM_ERROR,      /* text: the group of this error; "~TEXT" = a substring */
+    PARAM_ERROR,      /* text: the group of this error; "~TEXT" = a substring; see params_group() */
     PARAM_WORDS,      /* text[]: each is a part of id, queue, kind or error, in any case */
     PARAM_NOT_WORDS,  /* text[]: none is */
     PARAM_OLDER_THAN, /* interval */
@@ -58,6 +58,10 @@ void params_set_int(struct params *p, enum param name, int64_t value);
 void params_set_bool(struct params *p, enum param name, bool value);
 void params_set_interval(struct params *p, enum param name, int64_t ms);
 void params_set_time(struct params *p, enum param name, int64_t ms); /* since 1970 */
+/* The value of PARAM_ERROR for the group with this key; the caller frees. A blank before the ~ that
+ * a key begins with tells it from a substring: error_key() takes blanks off. */
+char *params_group(const char *error_key);
+void params_set_group(struct params *p, const char *error_key);
 /* An array of text; n = 0 gives an empty array (which matches nothing). */
 void params_set_list(struct params *p, enum param name, const char *const *items, int n);
 

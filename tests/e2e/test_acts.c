@@ -37,6 +37,34 @@ requeues_a_group(void **state)
     con_quit(&vt);
 }
 
+/* A text with ~ before it means "contains": here it begins the text of the group, which another
+ * group contains. */
+static void
+takes_only_its_group(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "~/bin/7: not found");
+    con_failed("mail.send", 2, "no such file: /bin/N: not found");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "2 errors");
+    vt_keys(&vt, "g enter"); /* the jobs of the group */
+    vt_want(&vt, "error:\" ~/bin/N: not found\"");
+    vt_want(&vt, "1 of 3");
+    vt_keys(&vt, "esc");
+    vt_want(&vt, "2 errors");
+    vt_keys(&vt, "g D");
+    vt_want(&vt, "3 jobs → deleted");
+    vt_want(&vt, "Type 3 to go on:");
+    vt_keys(&vt, "text:3 enter");
+    vt_want(&vt, "delete: 3 jobs deleted");
+    assert_int_equal(con_count("error like '~%'"), 0);
+    assert_int_equal(con_count("state = 'failed'"), 2);
+    con_quit(&vt);
+}
+
 static void
 requeues_all_that_match(void **state)
 {
@@ -693,6 +721,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requeues_a_group, con_empty),
+        cmocka_unit_test_setup(takes_only_its_group, con_empty),
         cmocka_unit_test_setup(requeues_all_that_match, con_empty),
         cmocka_unit_test_setup(a_box_goes_by_itself, con_empty),
         cmocka_unit_test_setup(marks_all_that_match, con_empty),

@@ -73,6 +73,11 @@ looks(void **state)
     says(3, "audit", "does not record this");
     says(2, "check -c backlog@default=0", "'backlog@default'=");
     says(2, "check -w failures=1", "failures is not known here");
+    pg_run(conn, "update river_job set errors = array[jsonb_build_object('error', case id when 10 "
+                 "then '~/bin/7: exit 1' else 'see /bin/N: exit N' end)] where id in (10, 11)");
+    says(0, "requeue --error ~/bin/N --dry-run", "would change: 1 job ready"); /* a part */
+    says(0, "requeue --error ' ~/bin/N: exit N' --dry-run", "error like \"~/bin/N: exit N\"");
+    says(0, "jobs --error ' ~/bin/9: exit 2' --csv", "\n10,");
     PQfinish(conn);
 
     conn = begin("seed_teti");

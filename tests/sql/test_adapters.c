@@ -507,6 +507,7 @@ test_error_key(void **state)
         "no row 0xDEADbeef in \"orders\", 'x''y' and `z`",
         "job 11111111-2222-3333-4444-555555555555 gone\n  twice\t  over ",
         "\\d+ abc0123456789 deadbeef 12,5",
+        " ~/bin/x: exit 1", /* params_group() */
         "",
     };
     char name[] = "x", sql[] = "select {error_key($1)}", *bound;
@@ -526,6 +527,8 @@ test_error_key(void **state)
         PQclear(own);
         PQclear(res);
     }
+    assert_string_equal(pg_value(conn, "select queues.error_key(' ~/bin/N: exit N')"),
+                        "~/bin/N: exit N");
     free(bound);
     PQfinish(conn);
 }

@@ -90,7 +90,7 @@ act_group(struct params *where, const struct target *t, const struct target_grou
         params_set(where, PARAM_WORDS, NULL);
         params_set(where, PARAM_NOT_WORDS, NULL);
     }
-    params_set(where, PARAM_ERROR, group->error);
+    params_set_group(where, group->error);
     params_set(where, PARAM_QUEUE, group->queue);
     params_set_list(where, PARAM_STATES, failed, 1);
 }

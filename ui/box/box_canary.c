@@ -141,7 +141,7 @@ say_requeue(struct question *ask, const struct about_requeue *of)
                                              fmt_time(action_counted_ms(act), a->options.utc).s));
     if (error && queue && !action_param(act, PARAM_KIND) && !action_param(act, PARAM_WORDS))
         question_say(ask, ROLE_TEXT, "error", "%s%s", *error == '~' ? "has " : "",
-                     error + (*error == '~'));
+                     error + (*error == '~' || *error == ' '));
     else
         question_say(ask, ROLE_TEXT, "these", "%s", action_these(act));
     say_they(ask, act, q);
