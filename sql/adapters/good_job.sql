@@ -570,13 +570,17 @@ with lock_keys as materialized (
 select pid::text as id, 'terminated' as state from sessions s where pg_terminate_backend(pid)
 
 -- name: pause
--- params: queue
+-- params: queue force
 -- official: GoodJob.pause(queue: ...)
--- guard: only a queue that is not paused
+-- guard: only a queue that is not paused and has unfinished or failed jobs; --create pauses any other
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
 select 'pauses', jsonb_build_object('queues', jsonb_build_array($1::text), 'job_classes', '[]'::jsonb, 'labels',
                                     '[]'::jsonb), now(), now()
 where $1::text is not null
+  and (coalesce($2::boolean, false)
+       or exists (select from {schema}.good_jobs where queue_name = $1::text and finished_at is null)
+       or exists (select from {schema}.good_jobs
+                  where queue_name = $1::text and finished_at is not null and error is not null))
 on conflict (key) do update set value = jsonb_set(s.value, '{queues}',
                                                   coalesce(s.value -> 'queues', '[]') || to_jsonb($1::text)),
                                 updated_at = now()

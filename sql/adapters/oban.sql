@@ -403,14 +403,18 @@ returning id::text, case state::text when 'available' then 'ready' when 'retryab
                          else state::text end as state
 
 -- name: pause
--- params: queue
+-- params: queue force
 -- official: Oban.pause_queue
+-- guard: only a queue that has jobs, be they finished; --create pauses any other
 -- mode: signal
 -- nothing in the database changes: only the nodes that run now receive the signal
 select $1::text as id, 'paused' as state, 'the nodes that listen now are told; nothing shows whether they heard' as why
 from (select pg_notify({schema_lit} || '.oban_signal',
                        json_build_object('action', 'pause', 'queue', $1::text, 'ident', 'any')::text) as told
-      where $1::text is not null) n
+      where $1::text is not null
+        and (coalesce($2::boolean, false)
+             or exists (select from {schema}.oban_jobs
+                        where queue = $1::text and state = any(enum_range(null::{schema}.oban_job_state))))) n
 where told is not null
 
 -- name: resume

@@ -552,10 +552,13 @@ with scheduled_rows as (
 select job_id::text as id, 'scheduled' as state from scheduled_rows s
 
 -- name: pause
--- params: queue
+-- params: queue force
 -- official: Queue#pause
--- guard: only a queue that is not paused
-insert into {schema}.solid_queue_pauses (queue_name, created_at) select $1::text, now() where $1::text is not null
+-- guard: only a queue that is not paused and has jobs, be they finished; --create pauses any other
+insert into {schema}.solid_queue_pauses (queue_name, created_at)
+select $1::text, now()
+where $1::text is not null
+  and (coalesce($2::boolean, false) or exists (select from {schema}.solid_queue_jobs where queue_name = $1::text))
 on conflict (queue_name) do nothing returning queue_name::text as id, 'paused' as state
 
 -- name: resume

@@ -173,6 +173,41 @@ changes(void **state)
     PQfinish(conn);
 }
 
+#define OWN_PAUSES "select count(*) from solid_queue_pauses where queue_name = 'mials'"
+#define GOOD_PAUSES \
+    "select count(*) from good_job_settings where key = 'pauses' and value::text like '%%mials%%'"
+
+/* A misspelt name is not paused: the queue that was meant would run on, and the answer would say
+ * that it is paused. --create takes any name. */
+static void
+pauses_no_misspelt_queue(void **state)
+{
+    PGconn *conn = begin("solid_queue");
+
+    (void)state;
+    says(1, "pause mials --yes", "--create pauses any other");
+    assert_int_equal(pg_int(conn, OWN_PAUSES), 0);
+    says(0, "pause mials --create --yes", "1 queue paused");
+    assert_int_equal(pg_int(conn, OWN_PAUSES), 1);
+    says(0, "pause default --yes", "1 queue paused");
+    pg_run(conn, "delete from solid_queue_pauses where queue_name = 'mailers';"
+                 "update solid_queue_jobs set finished_at = now() where queue_name = 'mailers'");
+    says(0, "pause mailers --yes", "1 queue paused");
+    PQfinish(conn);
+
+    conn = begin("good_job");
+    says(1, "pause mials --yes", "--create pauses any other");
+    assert_int_equal(pg_int(conn, GOOD_PAUSES), 0);
+    says(0, "pause mials --create --yes", "1 queue paused");
+    assert_int_equal(pg_int(conn, GOOD_PAUSES), 1);
+    PQfinish(conn);
+
+    conn = begin("oban");
+    says(1, "pause mials --yes", "--create pauses any other");
+    says(0, "pause mials --create --yes", "1 queue paused");
+    PQfinish(conn);
+}
+
 /* Gives back leases by node if the system has nodes, and by job in every system. */
 static void
 releases(void **state)
@@ -326,7 +361,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(looks),   cmocka_unit_test(requeues),
-        cmocka_unit_test(changes), cmocka_unit_test(releases),
+        cmocka_unit_test(changes), cmocka_unit_test(pauses_no_misspelt_queue),
+        cmocka_unit_test(releases),
         cmocka_unit_test(many),    cmocka_unit_test(own_file),
         cmocka_unit_test(asks),    cmocka_unit_test(a_slow_act_is_not_cancelled),
     };
