@@ -19,8 +19,9 @@ where (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.at
 order by 1
 
 -- name: queues
-select coalesce(nullif(queue, ''), '(none)')::text as queue, null::bool as paused from {schema}.delayed_jobs group by 1
-order by 1 limit 10000
+-- a completed job is deleted
+select coalesce(nullif(queue, ''), '(none)')::text as queue, null::bool as paused, false as keeps
+from {schema}.delayed_jobs group by 1 order by 1 limit 10000
 
 -- name: counts
 -- a job without a time to run is never taken by a worker (blocked)

@@ -26,7 +26,8 @@ order by 1
 select max(id)::text as version from {schema}.migrations
 
 -- name: queues
-select identifier as queue, false as paused from {schema}._private_tasks order by identifier
+-- a completed job is deleted
+select identifier as queue, false as paused, false as keeps from {schema}._private_tasks order by identifier
 
 -- name: counts
 -- No index finds the jobs that run or have failed. If the table has more than 128 MB, 128 MB of its pages are read at

@@ -22,7 +22,8 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
 order by 1
 
 -- name: queues
-select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue; who pops decides' as info
+select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue; who pops decides' as info,
+       false as keeps
 
 -- name: counts
 -- no index finds popped items: the first 100000 rows are counted, more are estimated. The oldest item is read from the

@@ -25,7 +25,7 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
 order by 1
 
 -- name: queues
-select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info
+select 'queue_tasks' as queue, null::boolean as paused, 'one table is one queue' as info, false as keeps
 
 -- name: counts
 -- part: queue_tasks_counts

@@ -173,6 +173,26 @@ changes(void **state)
     PQfinish(conn);
 }
 
+/* Graphile Worker deletes a completed job: nobody knows how a job ended that is gone. */
+static void
+waits_for_an_end_that_nobody_knows(void **state)
+{
+    PGconn *conn = begin("graphile_worker");
+    struct proc p;
+
+    (void)state;
+    proc_queuetop(&p, NULL, "job 6 --wait -d \"%s\"", dsn);
+    proc_want(&p, "keeps no history: if the job does not fail");
+    pg_run(conn, "delete from graphile_worker._private_jobs where id = 6");
+    int code = proc_wait(&p);
+    char *said = proc_errors(&p);
+    if (code != 10 || !strstr(said, "the job has ended: it was completed or deleted"))
+        fail_msg("exit code %d, not 10: %s", code, said);
+    free(said);
+    proc_done(&p);
+    PQfinish(conn);
+}
+
 #define OWN_PAUSES "select count(*) from solid_queue_pauses where queue_name = 'mials'"
 #define GOOD_PAUSES \
     "select count(*) from good_job_settings where key = 'pauses' and value::text like '%%mials%%'"
@@ -360,11 +380,16 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks),   cmocka_unit_test(requeues),
-        cmocka_unit_test(changes), cmocka_unit_test(pauses_no_misspelt_queue),
+        cmocka_unit_test(looks),
+        cmocka_unit_test(requeues),
+        cmocka_unit_test(changes),
+        cmocka_unit_test(waits_for_an_end_that_nobody_knows),
+        cmocka_unit_test(pauses_no_misspelt_queue),
         cmocka_unit_test(releases),
-        cmocka_unit_test(many),    cmocka_unit_test(own_file),
-        cmocka_unit_test(asks),    cmocka_unit_test(a_slow_act_is_not_cancelled),
+        cmocka_unit_test(many),
+        cmocka_unit_test(own_file),
+        cmocka_unit_test(asks),
+        cmocka_unit_test(a_slow_act_is_not_cancelled),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

@@ -64,22 +64,51 @@ read_state(struct wait *w, struct err *e)
     return ask_state(w, SEC_JOB, e);
 }
 
+/* Our own queue: the setting of the job's queue. */
+static bool
+keeps_none(const struct rowset *settings)
+{
+    const struct setting_row *s = settings->rows;
+
+    for (int i = 0; i < settings->n; i++)
+        if (!strcmp(s[i].setting, "history") && !strcmp(s[i].value, "none"))
+            return true;
+    return false;
+}
+
+/* Another system: what its adapter says of the queue. */
+static bool
+is_said_to_keep_none(const struct rowset *queues, const char *queue)
+{
+    const struct queue_row *q = queues->rows;
+
+    for (int i = 0; i < queues->n; i++)
+        if (q[i].keeps == 0 && !strcmp(q[i].queue, queue))
+            return true;
+    return false;
+}
+
+static bool
+has_settings(const struct wait *w)
+{
+    return adapter_has(w->q->adapter, SEC_QUEUE_SETTINGS);
+}
+
 /* Asks once whether the job's queue keeps finished jobs. If it keeps none, the user learns before
  * the wait that the outcome can't be known. */
 static bool
 ask_history(struct wait *w, struct err *e)
 {
-    enum section_id section = SEC_QUEUE_SETTINGS;
+    enum section_id section = has_settings(w) ? SEC_QUEUE_SETTINGS : SEC_QUEUES;
     struct params p = {0};
     struct rowset rows = {0};
 
-    if (w->knows_history || !w->queue || !adapter_has(w->q->adapter, section))
+    if (w->knows_history || !w->queue)
         return true;
     params_set(&p, PARAM_QUEUE, w->queue);
     bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
-    const struct setting_row *s = rows.rows;
-    for (int i = 0; ok && i < rows.n; i++)
-        w->keeps_none |= !strcmp(s[i].setting, "history") && !strcmp(s[i].value, "none");
+    if (ok)
+        w->keeps_none = has_settings(w) ? keeps_none(&rows) : is_said_to_keep_none(&rows, w->queue);
     w->knows_history = ok;
     rowset_free(&rows);
     params_done(&p);
@@ -146,8 +175,10 @@ judge(const struct wait *w)
     if (*w->state)
         return strcmp(w->state, "completed") ? CLI_FAILED : CLI_DONE;
     if (w->was_there && w->keeps_none) {
-        cli_say(w->q->cli, "the job has ended and has not failed: it was completed, cancelled or "
-                           "deleted, and nothing was kept of it");
+        cli_say(w->q->cli, "%s, and nothing was kept of it",
+                has_settings(w) /* another system may delete failed jobs, too */
+                    ? "the job has ended and has not failed: it was completed, cancelled or deleted"
+                    : "the job has ended: it was completed or deleted");
         return CLI_UNKNOWN;
     }
     if (w->was_there)

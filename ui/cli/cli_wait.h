@@ -9,7 +9,8 @@
  * id. A lost connection is reported once and opened again: q may then have another one, or none.
  * Opens q if q has no adapter. queue: the job existed, and this is its queue; NULL = not known. The
  * exit code is CLI_DONE, CLI_FAILED, CLI_TIME_OVER, CLI_NOTHING: the job does not exist (any more),
- * or CLI_UNKNOWN: the job does not exist any more, and its queue keeps no history. */
+ * or CLI_UNKNOWN: the job does not exist any more, and its queue keeps no finished
+ * jobs. */
 bool cli_wait(struct cli_queue *q, const char *id, const char *queue, int64_t wait_ms, int *code,
               struct err *e) __attribute__((warn_unused_result));
 
