@@ -410,6 +410,8 @@ no_uninstall_goes_to_another_database(void **state)
     unlink(path);
     free(other);
     free(path);
+    if (!is_noticed)
+        skip(); /* nothing was dropped, but the moment was not met: this is not a pass */
 }
 
 static int
