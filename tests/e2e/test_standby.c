@@ -324,6 +324,14 @@ no_act_goes_to_a_database_not_seen(void **state)
     end_by_service(&here);
 }
 
+static void
+verb_by_service(struct proc *p, const char *path, const char *words)
+{
+    assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
+    proc_queuetop(p, NULL, "%s -d service=here", words);
+    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+}
+
 /* A verb loses its connection while it waits for a lock. */
 static void
 no_verb_goes_to_another_database(void **state)
@@ -336,9 +344,7 @@ no_verb_goes_to_another_database(void **state)
     serve(path, PQdb(was));
     con_empty(state); /* now: the verb does not wait for the lock for ever */
     con_ready("mail.send", 1);
-    assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
-    proc_queuetop(&p, NULL, "pause mail.send --yes -d service=here");
-    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+    verb_by_service(&p, path, "pause mail.send --yes");
     pg_wait(was,
             "select count(*) from pg_stat_activity where application_name = 'queuetop' and "
             "datname = current_database() and wait_event_type = 'Lock'",
@@ -358,6 +364,18 @@ no_verb_goes_to_another_database(void **state)
     free(path);
 }
 
+/* Waits until the one session of the program in the database is as `what` says, or has ended. */
+static void
+wait_for_session(PGconn *was, const char *what)
+{
+    char *sql = xasprintf("select (count(*) = 0 or bool_or(%s))::int from pg_stat_activity where "
+                          "application_name = 'queuetop' and datname = current_database()",
+                          what);
+
+    pg_wait(was, sql, "1", 60000);
+    free(sql);
+}
+
 /* Runs `uninstall`, which waits for a lock, and ends its session in a pause between two tries, when
  * the address leads to the other database. Returns the errors; the caller frees. */
 static char *
@@ -366,20 +384,16 @@ uninstall_elsewhere(const char *path, PGconn *was, const char *other)
     struct proc p;
 
     serve(path, PQdb(was));
-    assert_int_equal(setenv("PGSERVICEFILE", path, 1), 0);
-    proc_queuetop(&p, NULL, "uninstall --yes-drop-schema queues -d service=here");
-    assert_int_equal(unsetenv("PGSERVICEFILE"), 0);
+    verb_by_service(&p, path, "uninstall --yes-drop-schema queues");
     pg_wait(was,
             "select count(*) from pg_stat_activity where application_name = 'queuetop' and "
             "datname = current_database()",
             "1", 60000);
+    /* what it does before is not to be lost, or in doubt: its first try lasts 100 ms */
+    wait_for_session(was, "wait_event_type = 'Lock'");
     serve(path, other);
-    pg_wait(was, /* ended by us, or by itself after 5 s */
-            "select (count(*) = 0 or bool_or(case when state = 'idle' and state_change < "
-            "clock_timestamp() - interval '50 ms' then pg_terminate_backend(pid) end))::int "
-            "from pg_stat_activity where application_name = 'queuetop' and "
-            "datname = current_database()",
-            "1", 60000);
+    wait_for_session(was, "case when state = 'idle' and state_change < clock_timestamp() - "
+                          "interval '50 ms' then pg_terminate_backend(pid) end");
     assert_int_not_equal(proc_wait(&p), 0);
     char *err = proc_errors(&p);
     proc_done(&p);
@@ -387,7 +401,8 @@ uninstall_elsewhere(const char *path, PGconn *was, const char *other)
 }
 
 /* Whenever the session ends, the queue of neither database is dropped. Only if it ends between two
- * statements, the verb connects again and notices the other database: the test tries for that. */
+ * tries, the verb connects again and notices the other database. On a busy machine the test may
+ * come too late for that, and tries again. */
 static void
 no_uninstall_goes_to_another_database(void **state)
 {
@@ -398,20 +413,19 @@ no_uninstall_goes_to_another_database(void **state)
     con_empty(state);
     char *other = xstrdup(pg_value(con_db(), "select current_database()"));
     pg_run(lock, "begin; select from queues.queue");
-    for (int i = 0; i < 20 && !is_noticed; i++) {
+    for (int i = 0; i < 50 && !is_noticed; i++) {
         char *err = uninstall_elsewhere(path, was, other);
         is_noticed = strstr(err, "another server or database is at this address now") != NULL;
         free(err);
         assert_int_equal(pg_int(con_db(), "select count(*) from queues.queue"), 0);
         assert_int_equal(pg_int(was, "select count(*) from queues.queue"), 0);
     }
+    assert_true(is_noticed);
     PQfinish(lock);
     PQfinish(was);
     unlink(path);
     free(other);
     free(path);
-    if (!is_noticed)
-        skip(); /* nothing was dropped, but the moment was not met: this is not a pass */
 }
 
 static int
