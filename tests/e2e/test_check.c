@@ -8,20 +8,33 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 
 static char dsn[300];
 static PGconn *conn;
 
+/* A new database with a queue, and a session in it. The caller frees *where. */
+static PGconn *
+new_queue(const char *name, char **where)
+{
+    *where = xstrdup(pg_newdb(name));
+    proc_check(0, NULL, NULL, "-d \"%s\" install", *where);
+    PGconn *c = pg_connect(*where);
+    pg_run(c, "set search_path = queues");
+    return c;
+}
+
 static int
 set_up(void **state)
 {
+    char *where;
+
     pg_group_start(state);
-    snprintf(dsn, sizeof dsn, "%s", pg_newdb("check"));
-    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" install", dsn), 0);
-    conn = pg_connect(dsn);
-    pg_run(conn, "set search_path = queues");
+    conn = new_queue("check", &where);
+    snprintf(dsn, sizeof dsn, "%s", where);
+    free(where);
     return 0;
 }
 
@@ -117,13 +130,11 @@ limits_from_a_file(void **state)
 static void
 nobody_works(void **state)
 {
-    char *where = strdup(pg_newdb("check_old"));
-    PGconn *old = pg_connect(where);
+    char *where;
+    PGconn *old = new_queue("check_old", &where);
 
     (void)state;
-    proc_check(0, NULL, NULL, "-d \"%s\" install", where);
-    pg_run(old, "set search_path = queues;"
-                "insert into queue (queue) select 'mails' from generate_series(1, 3);"
+    pg_run(old, "insert into queue (queue) select 'mails' from generate_series(1, 3);"
                 "update queue set created = created - interval '1 h', "
                 "changed = changed - interval '1 h';"
                 "update delta set at = at - interval '1 h'");
@@ -142,13 +153,11 @@ static void
 one_queue_stands_still(void **state)
 {
     static const char others_off[] = "-c oldest=off -w oldest=off -c worker=off -w scheduler=off";
-    char *where = strdup(pg_newdb("check_stuck"));
-    PGconn *c = pg_connect(where);
+    char *where;
+    PGconn *c = new_queue("check_stuck", &where);
 
     (void)state;
-    proc_check(0, NULL, NULL, "-d \"%s\" install", where);
-    pg_run(c, "set search_path = queues;"
-              "insert into queue (queue) values ('stuck'), ('busy');"
+    pg_run(c, "insert into queue (queue) values ('stuck'), ('busy');"
               "update queue set created = created - interval '40 min', "
               "changed = changed - interval '40 min';"
               "update delta set at = at - interval '40 min'; select schedule('test');"

@@ -537,6 +537,16 @@ want_place(const char *name, const char *line)
 static void
 a_refused_import_changes_no_file(void)
 {
+    static const struct {
+        const char *files, *why;
+    } twice[] = {
+        {"place --rejects t.csv",        "the file that is read"                          },
+        {"t.csv",                        "is not the place of an import"                  },
+        {"new --rejects new",            "--resume and --rejects are the same file: new"  },
+        {"new --rejects ./new",          "--resume and --rejects are the same file: new"  },
+        {"place --rejects ./place",      "--resume and --rejects are the same file: place"},
+        {"place --rejects ./place.lock", "--rejects is the lock of --resume"              },
+    };
     char *bad = read_whole("bad.csv"), *rows = read_whole("t.csv");
     int lock = open("place.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
@@ -548,18 +558,11 @@ a_refused_import_changes_no_file(void)
     write_file("other", "payload\n1\n2\n");
     check_run(NULL, "push killed --csv other --resume place --rejects bad.csv", 2, "",
               "rows before line 602");
-    check_run(NULL, "push killed --csv t.csv --resume place --rejects t.csv", 2, "",
-              "the file that is read");
-    check_run(NULL, "push killed --csv t.csv --resume t.csv", 2, "",
-              "is not the place of an import");
-    check_run(NULL, "push killed --csv t.csv --resume new --rejects new", 2, "",
-              "--resume and --rejects are the same file: new");
-    check_run(NULL, "push killed --csv t.csv --resume new --rejects ./new", 2, "",
-              "--resume and --rejects are the same file: new");
-    check_run(NULL, "push killed --csv t.csv --resume place --rejects ./place", 2, "",
-              "--resume and --rejects are the same file: place");
-    check_run(NULL, "push killed --csv t.csv --resume place --rejects ./place.lock", 2, "",
-              "--rejects is the lock of --resume");
+    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++) {
+        char *words = xasprintf("push killed --csv t.csv --resume %s", twice[i].files);
+        check_run(NULL, words, 2, "", twice[i].why);
+        free(words);
+    }
     assert_int_equal(access("t.csv.lock", F_OK) + access("new", F_OK), -2);
     unlink("new.lock");
     char *bad_now = read_whole("bad.csv"), *rows_now = read_whole("t.csv");
