@@ -300,8 +300,8 @@ clock_came(void *ctx, struct db_reply *reply)
     rowset_free(&rows);
     if (!a->frozen)
         params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
-    if (a->act == ACT_TIME && !a->at_ms) /* now_ms is rounded up, but "now" must lie in the
-                                               past */
+    /* now_ms is rounded up, but "now" must lie in the past */
+    if (a->act == ACT_TIME && !a->at_ms)
         params_set_time(&a->params, PARAM_AT, a->now_ms + (a->in_ms ? a->in_ms : -1));
     if (a->gather && !a->frozen) {
         a->ids = xcalloc(1, sizeof *a->ids);
