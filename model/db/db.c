@@ -175,10 +175,12 @@ pump(struct db *db)
         calls_answer(&all, &why);
         return;
     }
-    if (db->state == DB_READY && !db->is_cancelling)
-        send_next(db);
-    else if (db->state == DB_OFF)
+    if (db->state == DB_READY && !db->is_cancelling) {
+        if (pipeline_is_open(db))
+            send_next(db);
+    } else if (db->state == DB_OFF) {
         connect_start(db);
+    }
     if (!db->is_dead)
         arm_wait_timer(db);
 }

@@ -250,6 +250,21 @@ refuse(struct db *db, struct call *c)
         db_kick(db);
 }
 
+/* Reads what has come since the last turn of the loop. Nothing of the next call was sent yet, so if
+ * the server has hung up, it is certain that this call was not done. libpq does not report a write
+ * that fails: after it, nobody knows how much has left. */
+bool
+pipeline_is_open(struct db *db)
+{
+    bool is_open = PQconsumeInput(db->conn) == 1;
+
+    (void)PQisBusy(db->conn); /* reads the last message of a server that closes */
+    if (is_open && db->fatal.kind == ERR_NONE && PQstatus(db->conn) == CONNECTION_OK)
+        return true;
+    broke(db);
+    return false;
+}
+
 void
 pipeline_send(struct db *db, struct call *c)
 {

@@ -191,6 +191,7 @@ void where_set_host(struct db *db, const char *host, const char *port);
 void connect_forget(struct db *db); /* frees the attempt */
 
 /* db_pipeline.c */
+bool pipeline_is_open(struct db *db); /* false: the server has hung up, and db_broken was called */
 void pipeline_send(struct db *db, struct call *c); /* to BUSY */
 void pipeline_go_on(struct db *db, short revents); /* the socket of a READY or BUSY db is ready */
 bool pipeline_in_doubt(const struct db *db);       /* if the connection broke now */

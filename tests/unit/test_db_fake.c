@@ -906,6 +906,35 @@ notices_and_last_words(void **state)
     buf_free(&words);
 }
 
+/* The server hangs up, and a call is asked before anybody has read that: nothing of the call was
+ * sent, so nothing is in doubt. With `once` the call fails, else it waits for a new connection. */
+static void
+a_call_after_the_end_is_not_sent(void **state)
+{
+    struct fixture *f = *state;
+    struct buf words = {0};
+    struct heard h;
+
+    fake_error(&words, "FATAL", "57P01", "terminating connection");
+    for (int once = 0; once < 2; once++) {
+        fake_reset(f->fake);
+        open_db(f, (struct db_options){.once = once});
+        good(f, 5);
+        get(f, &h);
+        good(f, 5);
+        fake_send(f->fake, &words);
+        shutdown(f->fake->fd, SHUT_RDWR);
+        get(f, &h);
+        assert_false(h.in_doubt);
+        assert_string_equal(h.err.sqlstate, once ? "57P01" : "");
+        assert_int_equal(f->fake->connections, once ? 1 : 2);
+        assert_int_equal(f->fake->syncs, once ? 1 : 2);
+        db_free(f->db);
+        f->db = NULL;
+    }
+    buf_free(&words);
+}
+
 static void
 hear_line(void *ctx, const char *line)
 {
@@ -970,6 +999,7 @@ main(void)
         T(nonsense_breaks_the_connection_only),
         T(nonsense_as_greeting),
         T(notices_and_last_words),
+        T(a_call_after_the_end_is_not_sent),
     };
 
     log_min_level(getenv("V") ? LOG_DEBUG : LOG_ERROR);
