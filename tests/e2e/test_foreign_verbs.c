@@ -193,6 +193,22 @@ waits_for_an_end_that_nobody_knows(void **state)
     PQfinish(conn);
 }
 
+/* The wait goes on for a login that may read the jobs, but not the list of queues. */
+static void
+waits_without_the_list_of_queues(void **state)
+{
+    PGconn *conn = begin("solid_queue");
+
+    (void)state;
+    pg_run(conn, "create role poor login; grant select on all tables in schema public to poor;"
+                 "revoke select on solid_queue_pauses from poor;"
+                 "update solid_queue_jobs set finished_at = now() where id = 1");
+    snprintf(dsn + strlen(dsn), sizeof dsn - strlen(dsn), " user=poor");
+    says(3, "queues", "permission denied");
+    says(0, "job 1 --wait", "completed");
+    PQfinish(conn);
+}
+
 #define OWN_PAUSES "select count(*) from solid_queue_pauses where queue_name = 'mials'"
 #define GOOD_PAUSES \
     "select count(*) from good_job_settings where key = 'pauses' and value::text like '%%mials%%'"
@@ -384,6 +400,7 @@ main(void)
         cmocka_unit_test(requeues),
         cmocka_unit_test(changes),
         cmocka_unit_test(waits_for_an_end_that_nobody_knows),
+        cmocka_unit_test(waits_without_the_list_of_queues),
         cmocka_unit_test(pauses_no_misspelt_queue),
         cmocka_unit_test(releases),
         cmocka_unit_test(many),

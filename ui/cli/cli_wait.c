@@ -94,6 +94,17 @@ has_settings(const struct wait *w)
     return adapter_has(w->q->adapter, SEC_QUEUE_SETTINGS);
 }
 
+/* The wait needs no list of queues: another system may refuse it to this login, or need too long
+ * for it. Then it is not known whether the queue keeps finished jobs. */
+static bool
+can_do_without(const struct wait *w, struct err *e)
+{
+    if (has_settings(w) || e->kind == ERR_CONN)
+        return false;
+    *e = (struct err){.kind = ERR_NONE};
+    return true;
+}
+
 /* Asks once whether the job's queue keeps finished jobs. If it keeps none, the user learns before
  * the wait that the outcome can't be known. */
 static bool
@@ -109,7 +120,7 @@ ask_history(struct wait *w, struct err *e)
     bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
     if (ok)
         w->keeps_none = has_settings(w) ? keeps_none(&rows) : is_said_to_keep_none(&rows, w->queue);
-    w->knows_history = ok;
+    w->knows_history = ok || can_do_without(w, e);
     rowset_free(&rows);
     params_done(&p);
     if (w->keeps_none)
@@ -118,7 +129,7 @@ ask_history(struct wait *w, struct err *e)
             "queue \"%s\" keeps no history: if the job does not fail, nothing is kept of how it "
             "ends",
             w->queue);
-    return ok;
+    return w->knows_history;
 }
 
 /* Looks once. False: the error is not a temporary one. */
