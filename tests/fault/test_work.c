@@ -20,7 +20,7 @@
 #include "tests/proc.h"
 #include "tests/server.h"
 
-enum { WAIT_MS = 60000 };
+enum { WAIT_MS = 60000, LOOKS = 600, LOOK_MS = 50 };
 
 struct place { /* a database of its own for each test */
     char dsn[400];
@@ -55,6 +55,30 @@ static void
 push(const struct place *p, const char *words)
 {
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" push %s", p->dsn, words), 0);
+}
+
+/* Waits for what the worker must do. Fails at once if the worker has ended, else after 30 s: later
+ * on a slow machine, where each look takes longer. */
+static void
+wait_worked(const struct place *p, struct proc *w, const char *sql, const char *expected)
+{
+    char value[200];
+    bool lives = true;
+
+    for (int left = LOOKS; lives && left > 0; left--) {
+        lives = proc_lives(w->pid); /* asked first: what it did at its end counts */
+        PGresult *r = PQexec(p->conn, sql);
+        snprintf(value, sizeof value, "%s",
+                 PQntuples(r) > 0 ? PQgetvalue(r, 0, 0) : PQresultErrorMessage(r));
+        PQclear(r);
+        if (!strcmp(value, expected))
+            return;
+        poll(NULL, 0, LOOK_MS);
+    }
+    char *said = proc_errors(w);
+    proc_done(w);
+    fail_msg("the worker %s, and '%s' is not '%s' in: %s\nit wrote: %s",
+             lives ? "still runs" : "has ended", value, expected, sql, said);
 }
 
 /* Lets one command that waits at the gate go on; those that come later find none. */
@@ -218,16 +242,16 @@ a_new_command_ends_no_worker(void **state)
     proc_queuetop(&w, NULL, "-d \"%s\" work -- ./job", p.dsn);
     if (is_busy) { /* even if it has never run */
         proc_want(&w, "can't run ./job: Text file busy");
-        pg_wait(p.conn, "select state::text || tries from queues.queue", "ready0", WAIT_MS);
+        wait_worked(&p, &w, "select state::text || tries from queues.queue", "ready0");
     }
     close(fd);
-    pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
+    wait_worked(&p, &w, "select count(*) from queues.history", "1");
     assert_int_equal(rename("job", "job.new"), 0);
     push(&p, "q");
     proc_want(&w, "can't run ./job: No such file or directory");
-    pg_wait(p.conn, "select state::text || tries from queues.queue", "ready0", WAIT_MS);
+    wait_worked(&p, &w, "select state::text || tries from queues.queue", "ready0");
     assert_int_equal(rename("job.new", "job"), 0);
-    pg_wait(p.conn, "select count(*) from queues.history", "2", WAIT_MS);
+    wait_worked(&p, &w, "select count(*) from queues.history", "2");
     check(&p, "select string_agg(tries::text, ' ') from queues.history", "1 1");
     check(&p, "select count(*) from queues.attempt", "0");
     proc_ends(&w);
@@ -249,8 +273,8 @@ the_end_of_a_command_is_always_seen(void **state)
     signal(SIGCHLD, SIG_IGN);
     proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'test $QUEUETOP_KIND = good'", p.dsn);
     signal(SIGCHLD, SIG_DFL);
-    pg_wait(p.conn, "select state || kind from queues.history", "completedgood", WAIT_MS);
-    pg_wait(p.conn, "select state || error from queues.queue", "failedexit status 1", WAIT_MS);
+    wait_worked(&p, &w, "select state || kind from queues.history", "completedgood");
+    wait_worked(&p, &w, "select state || error from queues.queue", "failedexit status 1");
     proc_ends(&w);
     leave(&p);
 }
@@ -344,7 +368,7 @@ ignored_signals_end_no_worker(void **state)
     kill(w.pid, SIGHUP);
     kill(w.pid, SIGINT);
     push(&p, "q");
-    pg_wait(p.conn, "select count(*) from queues.history", "1", WAIT_MS);
+    wait_worked(&p, &w, "select count(*) from queues.history", "1");
     proc_ends(&w);
     leave(&p);
 }
@@ -409,17 +433,19 @@ empty_log(int fd)
 }
 
 static void
-wait_logged(int fd, const char *text)
+wait_logged(struct proc *w, int fd, const char *text)
 {
     char got[4096] = "";
     size_t len = 0;
 
-    for (int left_ms = WAIT_MS; !strstr(got, text); left_ms -= 10) {
+    for (int left = LOOKS; !strstr(got, text); left--) {
         ssize_t n = read(fd, got + len, sizeof got - 1 - len);
-        if (left_ms <= 0)
+        if (left == 0) {
+            proc_done(w);
             fail_msg("no '%s' in %s", text, got);
+        }
         len += n > 0 ? (size_t)n : 0;
-        poll(NULL, 0, 10);
+        poll(NULL, 0, LOOK_MS);
     }
 }
 
@@ -441,10 +467,10 @@ a_log_that_nobody_reads_stops_no_worker(void **state)
                                 NULL};
     proc_start(&w, argv, NULL);
     push(&p, "q --kind good");
-    pg_wait(p.conn, "select state || kind from queues.history", "completedgood", WAIT_MS);
+    wait_worked(&p, &w, "select state || kind from queues.history", "completedgood");
     empty_log(fd);
     push(&p, "q --kind bad --max-tries 1"); /* each failure is logged */
-    wait_logged(fd, " lost\n");
+    wait_logged(&w, fd, " lost\n");
     proc_ends(&w);
     close(fd);
     unlink("full");
@@ -814,6 +840,7 @@ tear_down(void **state)
 {
     (void)state;
     pg_stop();
+    unlink("gate"); /* of a test that failed */
     unlink("once");
     unlink("started");
     unlink("job");
