@@ -23,6 +23,7 @@ static enum log_level log_min = LOG_WARN;
 static bool log_is_quiet;
 static bool log_is_gone; /* standard error: it is closed, or nobody can read it any more */
 static int log_lost;     /* lines since the last one that was written */
+static bool log_is_torn; /* only the start of the last one of them was written */
 
 bool
 log_open(const char *file, struct err *e)
@@ -86,19 +87,37 @@ end_line(struct buf *b)
     buf_str(b, "\n");
 }
 
+/* The terminal, opened anew; -1 if it is none. If nobody reads what a terminal shows (a connection
+ * that hangs), poll says that it takes bytes, and write waits nevertheless. Only O_NONBLOCK
+ * prevents that, and fcntl would set it for all programs that use this terminal. */
+static int
+open_terminal(int fd)
+{
+    char name[40];
+
+    if (!isatty(fd))
+        return -1;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 /* A terminal that is stopped (Ctrl-S), or a pipe that nobody reads, must not stop the loop with its
  * heartbeats: the line is lost then, and is counted. */
 static void
 write_line(int fd, const struct buf *line)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    int was = errno, own = open_terminal(fd);
+    ssize_t n = poll(&ready, 1, 0) > 0 ? write(own < 0 ? fd : own, line->data, line->len) : -1;
+    bool is_gone = ready.revents && n < 0 && (errno == EPIPE || errno == EBADF);
 
-    if (poll(&ready, 1, 0) > 0 && write(fd, line->data, line->len) >= 0)
-        log_lost = 0;
-    else if (ready.revents && (errno == EPIPE || errno == EBADF))
+    if (own >= 0)
+        close(own);
+    if (is_gone)
         log_is_gone = log_fd < 0;
-    else
-        log_lost++;
+    log_lost = n == (ssize_t)line->len ? 0 : log_lost + !is_gone;
+    log_is_torn = log_lost > 0 && (log_is_torn || n > 0);
+    errno = was;
 }
 
 void
@@ -114,6 +133,8 @@ log_line(enum log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(said, sizeof said, fmt, ap);
     va_end(ap);
+    if (log_is_torn)
+        buf_str(&line, "\n");
     if (log_lost > 0) {
         add_stamp(&line, LOG_WARN);
         buf_printf(&line, "%d log line%s lost\n", log_lost, log_lost == 1 ? "" : "s");

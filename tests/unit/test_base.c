@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +324,53 @@ log_does_not_wait(void **state)
     close(old);
 }
 
+/* In a process of its own: standard error is a terminal that nobody reads until more lines were
+ * logged than it takes. Then all lines are whole but the last, and it is said that some were lost.
+ */
+static _Noreturn void
+log_to_a_terminal(void)
+{
+    static char text[1 << 20];
+    size_t len = 0;
+    int far = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    bool has_name = far >= 0 && grantpt(far) == 0 && unlockpt(far) == 0;
+    int near = has_name ? open(ptsname(far), O_RDWR | O_NOCTTY) : -1;
+
+    if (dup2(near, STDERR_FILENO) < 0)
+        _exit(2);
+    for (int i = 0; i < 2000; i++)
+        log_line(LOG_ERROR, "%d %80s", i, "end");
+    while (!strstr(text, " lost\r\n") && len < sizeof text - 1) {
+        ssize_t n = read(far, text + len, sizeof text - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+        log_line(LOG_ERROR, "again");
+        poll(NULL, 0, 1);
+    }
+    for (char *at = text; (at = strstr(at, "queuetop: ")); at++)
+        if (at > text && at[-1] != '\n')
+            _exit(3);
+    _exit(0);
+}
+
+static void
+log_does_not_wait_for_a_terminal(void **state)
+{
+    int status = 0, left = 3000;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0)
+        log_to_a_terminal();
+    while (waitpid(child, &status, WNOHANG) == 0 && left-- > 0)
+        poll(NULL, 0, 10);
+    if (left < 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        fail_msg("the log waits for a terminal that nobody reads");
+    }
+    assert_int_equal(status, 0);
+}
+
 static void
 nobody_looks_into_us(void **state)
 {
@@ -379,6 +428,7 @@ main(void)
         cmocka_unit_test(wall_clock_can_be_frozen),
         cmocka_unit_test(log_escapes_and_is_private),
         cmocka_unit_test(log_does_not_wait),
+        cmocka_unit_test(log_does_not_wait_for_a_terminal),
         cmocka_unit_test(passwords_in_words),
         cmocka_unit_test(nobody_looks_into_us),
     };
