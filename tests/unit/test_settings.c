@@ -5,6 +5,7 @@
 #include "tests/harness.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -334,6 +335,17 @@ answers_come_together(void **state)
     settings_free(other);
 }
 
+static int lock_fd;
+static volatile sig_atomic_t has_waited;
+
+static void
+end_lock(int signo)
+{
+    (void)signo;
+    has_waited = 1;
+    close(lock_fd);
+}
+
 /* Another process holds the lock for ever, and the file can't be read: what is known is written. */
 static void
 nothing_stops_a_save(void **state)
@@ -344,15 +356,19 @@ nothing_stops_a_save(void **state)
     (void)state;
     put_and_save(s, "trust", "an answer");
     snprintf(path, sizeof path, "%s/queuetop", state_dir);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    assert_int_equal(flock(fd, LOCK_EX), 0);
+    lock_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(lock_fd >= 0);
+    assert_int_equal(flock(lock_fd, LOCK_EX), 0);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = end_lock}, NULL);
+    alarm(60);
     snprintf(path, sizeof path, "%s/queuetop/state", state_dir);
     assert_int_equal(truncate(path, 1000), 0); /* zero bytes: no text */
     put_and_save(s, "queues", "sort=ready");
     assert_kept("trust", "an answer");
     assert_kept("queues", "sort=ready");
-    assert_int_equal(close(fd), 0);
+    alarm(0);
+    assert_false(has_waited);
+    assert_int_equal(close(lock_fd), 0);
     settings_free(s);
 }
 
