@@ -32,6 +32,26 @@ end $$;
 comment on function drop_days() is 'Drops the days of history and attempt that are older than the retention of every '
     'queue, unless the drop would wait for somebody longer than 50 ms. true = a day is in use: try again later';
 
+-- By partition: a DELETE on history itself would look for each row in each partition.
+create or replace function delete_finished(parts oid[], places tid[]) returns int
+language plpgsql set search_path from current set enable_seqscan = off as $$
+declare
+    part  regclass;
+    those tid[];
+    gone  int;
+    n     int := 0;
+begin
+    for part, those in
+        select p.part, array_agg(p.place) from unnest(parts, places) p (part, place) group by p.part loop
+        execute format('delete from %s where ctid = any($1)', part) using those;
+        get diagnostics gone = row_count;
+        n := n + gone;
+    end loop;
+    return n;
+end $$;
+comment on function delete_finished(oid[], tid[]) is 'Deletes rows of history by their places. The caller has found '
+    'them in the same statement, so no place has got another row. Returns how many there still were';
+
 create or replace function trim_history(inout place text, looks int, most int, out n int)
 language plpgsql set search_path from current set enable_seqscan = off set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
@@ -48,8 +68,7 @@ begin
                             where f.queue = c.queue and f.finished < now() - c.retention order by f.finished
                             limit most) h
         limit most)
-    delete from history h using outdated v where h.tableoid = v.part and h.ctid = v.place;
-    get diagnostics n = row_count;
+    select delete_finished(array_agg(v.part), array_agg(v.place)) into n from outdated v;
     if n < most then -- otherwise the same names again
         place := case when cardinality(names) = looks then names[looks] else '' end;
     end if;

@@ -301,15 +301,15 @@ declare
 begin
     with judged as materialized (
         select * from undo_removed(a, undo_remove.batch)
-    ), places as materialized (
-        select h.tableoid as part, h.ctid as place
+    ), taken as materialized (
+        select h.*
         from (select distinct j.was ->> 'queue' as queue, (j.was ->> 'finished')::timestamptz as finished
               from judged j where j.becomes is not null) k
-        cross join lateral (select h.tableoid, h.ctid, h.last_action, h.kept, h.id from history h
+        cross join lateral (select h.tableoid as part, h.ctid as place, h.* from history h
                             where h.queue = k.queue and h.finished = k.finished offset 0) h
         where h.last_action = a.action and h.kept and h.id in (select j.id from judged j where j.becomes is not null)
-    ), taken as (
-        delete from history h using places p where h.tableoid = p.part and h.ctid = p.place returning h.*
+    ), gone as materialized (
+        select delete_finished(array_agg(t.part), array_agg(t.place)) as n from taken t
     ), numbered as materialized ( -- in the old order; below they are inserted in the order of unique keys
         select s.id, nextval('job_seq') as seq
         from (select t.id from taken t join judged j on j.id = t.id order by (j.was ->> 'seq')::bigint) s
@@ -328,7 +328,8 @@ begin
         insert into delta (queue, priority, pushed) select queue, priority, -count(*) from back group by 1, 2)
     select coalesce((select jsonb_agg(jsonb_build_object('id', j.id, 'state', j.becomes, 'why', j.why))
                      from judged j), '[]'),
-           (select count(*) from back), (select count(*) from judged j where j.becomes is not null)
+           least((select count(*) from back), (select g.n from gone g)),
+           (select count(*) from judged j where j.becomes is not null)
     into rows, made, want;
     if made <> want then
         raise 'some jobs can''t come back: others have their id or unique key since the preview'

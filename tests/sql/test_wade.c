@@ -519,16 +519,82 @@ own_ids_in_history(void **state)
     PQfinish(c);
 }
 
+/* Days of history, each with three pages of queue long; 300 jobs of queue short are too old. */
+static void
+many_days(PGconn *c, int days)
+{
+    pg_run(c, "insert into queue_config (queue, retention) values ('long', '99 days'),"
+              " ('short', '1 day')");
+    pg_run(c,
+           "do $$ declare d timestamptz; begin for i in 1 .. %d loop"
+           " d := date_trunc('day', now(), 'UTC') - i * interval '24 h';"
+           " execute format('create table if not exists %%I partition of history for values"
+           " from (%%L) to (%%L)',"
+           " to_char(d at time zone 'UTC', '\"history_\"YYYYMMDD'), d, d + interval '24 h');"
+           " insert into history (id, created, finished, state, priority, tries, queue, kind)"
+           " select uuid_v7(), d, d, 'completed', 5, 1, 'long', '' from generate_series(1, 300);"
+           " end loop; end $$",
+           days);
+    pg_run(c,
+           "insert into history (id, created, finished, state, priority, tries, queue, kind)"
+           " select uuid_v7(), d, d, 'completed', 5, 1, 'short', '' from generate_series(1, 300),"
+           " date_trunc('day', now() - interval '72 h', 'UTC') d");
+    pg_run(c, "analyze history");
+}
+
+/* The pages of a trim, and of an undo that brings 300 jobs back. What is planned the first time
+ * does not count. */
+static void
+trim_and_undo(PGconn *c, int64_t *pages_of)
+{
+    pages(c, "select n from trim_history('', 0, 0)");
+    pages_of[0] = pages(c, "select n from trim_history('', 500, 2000)");
+    expect(c, "0", "select count(*) from history where queue = 'short'");
+    for (int n = 1; n <= 300; n += 299) {
+        char of[40], ask[120];
+        snprintf(of, sizeof of, "%s", pg_value(c, "select gen_random_uuid()"));
+        snprintf(ask, sizeof ask, "select * from undo(gen_random_uuid(), 1, '%s')", of);
+        pg_run(c, "select push('u', delay => '1 h') from generate_series(1, %d)", n);
+        pg_run(c, "select cancel('%s', 1, array(select id from queue where queue = 'u'))", of);
+        expect(c, "0", "select count(*) from queue");
+        pages_of[1] = pages(c, ask);
+        assert_int_equal(pg_int(c, "select count(*) from queue"), n);
+        pg_run(c, "delete from queue");
+    }
+}
+
+/* A finished job that is deleted, or comes back, is looked for in its own day only. */
+static void
+days_are_not_looked_through(void **state)
+{
+    PGconn *c = core_new("few_days"), *d = core_new("many_days");
+    int64_t few[2], many[2];
+
+    (void)state;
+    many_days(c, 3);
+    many_days(d, 60);
+    trim_and_undo(c, few);
+    trim_and_undo(d, many);
+    for (int i = 0; i < 2; i++) {
+        print_message("300 %s: %" PRId64 " pages with 60 days, %" PRId64 " with 3\n",
+                      i ? "undone" : "trimmed", many[i], few[i]);
+        assert_true(many[i] < few[i] + 3000);
+    }
+    PQfinish(c);
+    PQfinish(d);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_at_one_instant),     cmocka_unit_test(names_between_known),
-        cmocka_unit_test(a_thousand_expire),      cmocka_unit_test(expired_long_ago),
-        cmocka_unit_test(due_and_cancelled),      cmocka_unit_test(one_key_for_long),
-        cmocka_unit_test(fifty_keys_for_long),    cmocka_unit_test(own_ids_in_history),
-        cmocka_unit_test(many_fail_in_one_call),  cmocka_unit_test(many_complete_in_part),
-        cmocka_unit_test(a_fold_undoes_no_lease), cmocka_unit_test(runs_that_are_gone),
+        cmocka_unit_test(due_at_one_instant),          cmocka_unit_test(names_between_known),
+        cmocka_unit_test(a_thousand_expire),           cmocka_unit_test(expired_long_ago),
+        cmocka_unit_test(due_and_cancelled),           cmocka_unit_test(one_key_for_long),
+        cmocka_unit_test(fifty_keys_for_long),         cmocka_unit_test(own_ids_in_history),
+        cmocka_unit_test(many_fail_in_one_call),       cmocka_unit_test(many_complete_in_part),
+        cmocka_unit_test(a_fold_undoes_no_lease),      cmocka_unit_test(runs_that_are_gone),
+        cmocka_unit_test(days_are_not_looked_through),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
