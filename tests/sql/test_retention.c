@@ -169,7 +169,7 @@ nothing_fails_for_want_of_a_day(void **state)
         snprintf(name, sizeof name, "noday%zu", i);
         PGconn *c = core_new(name);
         pg_run(c, "select t.push('q', 'a,b'); select push('q', delay => '1 h'); "
-                  "select push('q', delay => '1 h', expires_at => now() + interval '1 s')");
+                  "select push('q', delay => '1 h', expires_at => now() + interval '2 h')");
         core_settle(c);
         pg_run(c, "select t.claim('n', 2)");
         core_expire(c, "n");
