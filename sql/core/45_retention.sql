@@ -66,7 +66,7 @@ begin
               where queue = any(names) and retention < (select max(retention) from queue_config)) c
         cross join lateral (select f.tableoid as part, f.ctid as place from history f
                             where f.queue = c.queue and f.finished < now() - c.retention order by f.finished
-                            limit most) h
+                            limit most for update skip locked) h -- a purge may have locked them
         limit most)
     select delete_finished(array_agg(v.part), array_agg(v.place)) into n from outdated v;
     if n < most then -- otherwise the same names again

@@ -121,6 +121,29 @@ a_reader_is_not_waited_for(void **state)
     PQfinish(c);
 }
 
+/* A purge that is not committed yet has deleted some: the steps leave these alone. */
+static void
+a_purge_is_not_waited_for(void **state)
+{
+    PGconn *c = core_new("purged"), *other = core_join("purged");
+
+    (void)state;
+    ten_days(c);
+    pg_run(c, "update queue_config set retention = '20 days' where queue = 'long'");
+    pg_run(other,
+           "begin; select purge(gen_random_uuid(), 1, 'short', null, now() - interval '7 d')");
+    pg_run(c, "set statement_timeout = '60s'"); /* waiting would run into this */
+    retain(c);
+    expect(c, "t",
+           "select min(finished) < now() - interval '7 d' and count(*) between 4 and 5"
+           " from history where queue = 'short'");
+    pg_run(other, "rollback");
+    retain(c);
+    expect(c, "t", "select count(*) <= 1 from history where queue = 'short'");
+    PQfinish(other);
+    PQfinish(c);
+}
+
 /* Somebody's ANALYZE of all days is in the way of a new one: the steps go on, and a later one makes
  * it. */
 static void
@@ -221,6 +244,7 @@ main(void)
         cmocka_unit_test(whole_days_are_dropped),
         cmocka_unit_test(short_ones_are_trimmed),
         cmocka_unit_test(a_reader_is_not_waited_for),
+        cmocka_unit_test(a_purge_is_not_waited_for),
         cmocka_unit_test(an_analyze_is_not_waited_for),
     };
 
