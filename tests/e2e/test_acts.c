@@ -136,6 +136,50 @@ marks_all_that_match(void **state)
     con_quit(&vt);
 }
 
+/* Space after * takes one job out: its mark does not come back with the next rows, and the act is
+ * not for it. */
+static void
+marks_all_but_one(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 3, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 3");
+    vt_keys(&vt, "* space");
+    vt_want(&vt, "2 marked");
+    con_failed("mail.send", 1, "boom");
+    vt_want(&vt, " of 4");
+    vt_want(&vt, "2 marked");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "2 jobs");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "requeue: 2 jobs");
+    assert_int_equal(con_count("state = 'failed'"), 2);
+    con_quit(&vt);
+}
+
+/* Then only the rows that were read are marked, and a message says so. */
+static void
+marks_all_that_were_read_but_one(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 700); /* more than are read */
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 200+");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "all that match marked");
+    vt_keys(&vt, "space");
+    vt_want(&vt, "only the rows that were read are marked now, not all");
+    vt_want(&vt, "199 marked");
+    con_quit(&vt);
+}
+
 static void
 make_small(struct vt *vt)
 {
@@ -725,6 +769,8 @@ main(void)
         cmocka_unit_test_setup(requeues_all_that_match, con_empty),
         cmocka_unit_test_setup(a_box_goes_by_itself, con_empty),
         cmocka_unit_test_setup(marks_all_that_match, con_empty),
+        cmocka_unit_test_setup(marks_all_but_one, con_empty),
+        cmocka_unit_test_setup(marks_all_that_were_read_but_one, con_empty),
         cmocka_unit_test_setup(asks_only_what_can_be_seen, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),

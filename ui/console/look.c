@@ -313,9 +313,12 @@ static void
 on_mark(struct app *a, int arg)
 {
     struct list *l = app_list(a);
+    struct view *v = app_view(a);
 
     (void)arg;
     app_action_leave_marks(a);
+    if (v->ops->before_mark)
+        v->ops->before_mark(v);
     if (l)
         list_toggle_mark(l);
 }

@@ -113,6 +113,7 @@ struct view_ops {
     bool (*set_filter)(struct view *, const char *, struct filter_mark *, struct err *);
     void (*mark_all)(struct view *); /* keys * and U: all rows that match */
     void (*unmark)(struct view *);
+    void (*before_mark)(struct view *);       /* Space: the mark of one row will change */
     void (*sql)(struct view *, struct buf *); /* key v */
     const char *(*subject)(struct view *);    /* of a page: the queue, the node */
     void (*pane)(struct view *, int step);    /* Tab: the next pane; NULL = it has none */

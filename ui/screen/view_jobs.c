@@ -429,6 +429,19 @@ jobs_mark_all(struct view *view)
     list_mark_shown(v->list);
 }
 
+/* A row that loses its mark is not meant any more, so not all that match are. The rows that have
+ * been read keep their marks. */
+static void
+jobs_before_mark(struct view *view)
+{
+    struct jobs *v = (struct jobs *)view;
+    struct jobs_place place = store_jobs_place(view->app->store);
+
+    if (v->all && !(place.at_top && place.at_end))
+        app_say(view->app, SAY_WARN, "only the rows that were read are marked now, not all");
+    v->all = false;
+}
+
 static const char *
 jobs_filter(struct view *view)
 {
@@ -577,6 +590,7 @@ const struct view_ops view_jobs = {
     .filter = jobs_filter,
     .set_filter = jobs_set_filter,
     .mark_all = jobs_mark_all,
+    .before_mark = jobs_before_mark,
     .unmark = jobs_unmark,
     .sql = jobs_sql,
     .copy = jobs_copy,
