@@ -223,6 +223,81 @@ asks_only_what_can_be_seen(void **state)
     con_quit(&vt);
 }
 
+/* A line that takes nothing for a while: a question that the terminal has not got takes no answer.
+ */
+static void
+asks_only_what_the_terminal_has(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "mail");
+    vt_keys(&vt, "p");
+    vt_want(&vt, "Pause queue: mail");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "mail is paused");
+    make_small(&vt);
+    assert_int_equal(tcflow(vt.slave, TCOOFF), 0);
+    vt_resize(&vt, 24, 80);
+    vt_settle(&vt, 300); /* the console draws the question, and can't send it */
+    vt_keys(&vt, "y");
+    vt_settle(&vt, 300);
+    assert_int_equal(tcflow(vt.slave, TCOON), 0);
+    vt_want(&vt, "mail is paused");
+    assert_string_equal(pg_value(con_db(), "select count(*) from audit"), "0");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "pause: ");
+    assert_string_equal(pg_value(con_db(), "select count(*) from audit"), "1");
+    con_quit(&vt);
+}
+
+/* Types the second after this one into the form of a time, once that second has passed; returns the
+ * day that this means. */
+static const char *
+type_the_past(struct vt *vt)
+{
+    char second[64], typed[64];
+
+    snprintf(second, sizeof second, "%s",
+             pg_value(con_db(), "select date_trunc('second', clock_timestamp() at time zone 'UTC') "
+                                "+ interval '1 s'"));
+    while (
+        *pg_value(con_db(),
+                  "select clock_timestamp() at time zone 'UTC' > timestamp '%s' + interval '1 s'",
+                  second) != 't')
+        vt_settle(vt, 50);
+    snprintf(typed, sizeof typed, "C-u text:%.8s enter", strchr(second, ' ') + 1);
+    vt_keys(vt, typed);
+    return pg_value(con_db(), "select (timestamp '%s' + interval '1 day')::date", second);
+}
+
+/* On a frozen screen a clock time is the next one after now, not after the screen was frozen. */
+static void
+takes_times_by_the_clock_while_frozen(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 1);
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "ready       0/");
+    vt_keys(&vt, "z");
+    vt_want_row(&vt, 0, "frozen");
+    vt_keys(&vt, "t");
+    vt_want(&vt, "become due then");
+    const char *day = type_the_past(&vt);
+    vt_want(&vt, "1 job");
+    vt_want(&vt, "due 2");
+    vt_want(&vt, day);
+    vt_keys(&vt, "y");
+    vt_want(&vt, "reschedule: 1 job");
+    assert_int_equal(con_count("run_after > now() + interval '1 hour'"), 1);
+    con_quit(&vt);
+}
+
 static void
 refuses_pasted_answers(void **state)
 {
@@ -772,6 +847,8 @@ main(void)
         cmocka_unit_test_setup(marks_all_but_one, con_empty),
         cmocka_unit_test_setup(marks_all_that_were_read_but_one, con_empty),
         cmocka_unit_test_setup(asks_only_what_can_be_seen, con_empty),
+        cmocka_unit_test_setup(asks_only_what_the_terminal_has, con_empty),
+        cmocka_unit_test_setup(takes_times_by_the_clock_while_frozen, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
         cmocka_unit_test_setup(the_dead_node_comes_first, con_empty),

@@ -550,7 +550,7 @@ canary_draw(struct view *v, struct grid *g, struct rect screen)
 static void
 canary_drawn(struct view *v)
 {
-    asking_shown(v, &((struct canary_box *)v)->ask);
+    question_shown(&((struct canary_box *)v)->ask, v->app->clock.drawn_ms);
 }
 
 static void

@@ -32,17 +32,9 @@ asking_draw(struct view *v, struct grid *g, struct rect screen)
 }
 
 void
-asking_shown(const struct view *v, struct question *ask)
-{
-    if (ask->shown_ms <= v->app->clock.small_ms)
-        ask->shown_ms = 0;
-    question_shown(ask, v->app->clock.drawn_ms);
-}
-
-void
 asking_drawn(struct view *v)
 {
-    asking_shown(v, &((struct asking_box *)v)->ask);
+    question_shown(&((struct asking_box *)v)->ask, v->app->clock.drawn_ms);
 }
 
 void

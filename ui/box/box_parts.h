@@ -17,9 +17,6 @@ struct asking_box { /* the struct of a box that asks begins with this; its ops n
 };
 void asking_draw(struct view *v, struct grid *g, struct rect screen);
 void asking_drawn(struct view *v);
-/* Keys are accepted from now on. If the screen was too small for the question meanwhile, keys that
- * were typed then are not. */
-void asking_shown(const struct view *v, struct question *ask);
 void asking_footer(struct view *v, struct buf *out);
 /* Handles a key in a box that takes only Yes and No. */
 bool asking_key(struct view *v, const struct key *k, void (*yes)(struct view *),

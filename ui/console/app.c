@@ -103,7 +103,7 @@ take_key(struct app *a, const struct key *k)
         term_repaint(a->term);
         return;
     }
-    if (app_is_small(a) && !a->options.tv_ms) {
+    if ((a->clock.blind || app_is_small(a)) && !a->options.tv_ms) {
         take_blind_key(a, k);
         return;
     }
@@ -141,6 +141,32 @@ app_key(struct app *a, const struct key *k)
     follow_key(a);
 }
 
+/* Tells the screen and the box in front that the user can see them now. */
+static void
+tell_drawn(struct app *a)
+{
+    struct view *front = app_front(a), *screen = app_view(a);
+
+    a->clock.blind = false;
+    if (screen->ops->drawn) /* also if a box is in front of the screen */
+        screen->ops->drawn(screen);
+    if (front != screen && front->ops->drawn)
+        front->ops->drawn(front);
+}
+
+/* The terminal has taken the rest of a frame. If something has changed since the frame was drawn,
+ * the next frame is the one that counts. */
+static void
+take_sent(struct app *a)
+{
+    a->clock.unsent = false;
+    loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
+    if (a->clock.stale || app_is_small(a))
+        return;
+    a->clock.drawn_ms = clock_ms();
+    tell_drawn(a);
+}
+
 static void
 on_tty(void *ctx, short revents)
 {
@@ -148,13 +174,12 @@ on_tty(void *ctx, short revents)
     struct key k;
     bool hung = false;
 
-    if (a->clock.unsent && (revents & POLLOUT) && term_flush(a->term)) {
-        a->clock.unsent = false;
-        loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN);
-    }
     if (revents & ~POLLOUT)
         while (!a->leaving.now && term_read(a->term, &k, &hung))
             app_key(a, &k);
+    /* after the keys: they were typed before the rest of the frame could be seen */
+    if (a->clock.unsent && (revents & POLLOUT) && term_flush(a->term))
+        take_sent(a);
     if (hung) {
         a->leaving.signo = SIGHUP;
         a->leaving.now = true;
@@ -280,18 +305,6 @@ app_take_terminal(struct app *a)
     a->clock.stale = a->clock.keyed = true;
 }
 
-/* Tells the screen and the box in front that the user can see them now. */
-static void
-tell_drawn(struct app *a)
-{
-    struct view *front = app_front(a), *screen = app_view(a);
-
-    if (screen->ops->drawn) /* also if a box is in front of the screen */
-        screen->ops->drawn(screen);
-    if (front != screen && front->ops->drawn)
-        front->ops->drawn(front);
-}
-
 static void
 draw_frame(struct app *a, int64_t now)
 {
@@ -308,14 +321,15 @@ draw_frame(struct app *a, int64_t now)
     a->clock.frames++;
     a->clock.stale_ms = 0;
     app_compose(a);
-    a->clock.unsent = !term_draw(a->term, a->grid) || !term_flush(a->term);
+    bool drawn = term_draw(a->term, a->grid); /* not while something else waits to be sent */
+    a->clock.unsent = !drawn || !term_flush(a->term);
     if (a->clock.unsent)
         loop_rewatch(a->loop, a->tty, term_fd(a->term), POLLIN | POLLOUT);
-    a->clock.stale = a->clock.keyed = false;
+    a->clock.stale = a->clock.keyed = !drawn;
     a->clock.drawn_ms = now;
     if (app_is_small(a))
-        a->clock.small_ms = now;
-    else
+        a->clock.blind = true;
+    else if (!a->clock.unsent)
         tell_drawn(a);
 }
 

@@ -86,7 +86,6 @@ struct messages { /* app.c (app_say): newest last; the oldest fall out */
 
 struct frame_clock {  /* app.c: when the next frame is drawn; times are monotonic */
     int64_t drawn_ms; /* when the last frame was drawn */
-    int64_t small_ms; /* when a frame last said only that the screen is too small; 0 = never */
     int64_t tick_ms;  /* when the next frame is due without a cause */
     int64_t wake_ms;  /* when a view wants a frame (app_wake); 0 = not */
     int64_t stale_ms; /* since when a frame is due; 0 = no frame is due */
@@ -96,6 +95,7 @@ struct frame_clock {  /* app.c: when the next frame is drawn; times are monotoni
     bool stale;       /* something has changed since the last frame (app_stale) */
     bool keyed;       /* a key was part of the change: the frame does not wait */
     bool unsent;      /* the terminal has not taken the whole last frame yet */
+    bool blind;       /* the terminal has taken no frame since the screen was too small for one */
     bool stands;      /* QUEUETOP_NOW is set: the screen does not depend on time */
 };
 
