@@ -9,6 +9,7 @@
 
 #include "model/base/text.h"
 #include "model/db/rows.h"
+#include "ui/facts/lease_columns.h"
 #include "ui/term/fmt.h"
 
 #define is(call, want) assert_string_equal((call).s, want)
@@ -198,15 +199,30 @@ test_any(void **state)
     }
 }
 
+/* Some systems have long ids: the page of the job needs the whole id. */
+static void
+test_first_job(void **state)
+{
+    struct arena *mem = arena_new();
+    const char *id = "notifications.customer.reports:019392a1-0000-7000-8000-0123456789ab";
+
+    (void)state;
+    assert_string_equal(lease_first_job(&(struct lease_row){.job_ids = id}, mem), id);
+    assert_string_equal(lease_first_job(&(struct lease_row){.job_ids = "7,8"}, mem), "7");
+    assert_string_equal(lease_first_job(&(struct lease_row){.job_ids = ""}, mem), "");
+    arena_free(mem);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_age),     cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_counts),  cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_rates),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_words),   cmocka_unit_test(test_any),
+        cmocka_unit_test(test_age),       cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_counts),    cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_rates),     cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_percent),   cmocka_unit_test(test_times),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_any),
+        cmocka_unit_test(test_first_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

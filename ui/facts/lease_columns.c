@@ -182,11 +182,8 @@ leases_say_release(const struct leases *l, const struct node_row *of, int64_t no
     }
 }
 
-struct fmt
-lease_first_job(const struct lease_row *l)
+const char *
+lease_first_job(const struct lease_row *l, struct arena *mem)
 {
-    struct fmt f = {""};
-
-    snprintf(f.s, sizeof f.s, "%.*s", (int)strcspn(l->job_ids, ","), l->job_ids);
-    return f;
+    return arena_strndup(mem, l->job_ids, strcspn(l->job_ids, ","));
 }

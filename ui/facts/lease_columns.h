@@ -31,6 +31,6 @@ void leases_done(struct leases *l);
 void leases_say_release(const struct leases *l, const struct node_row *of, int64_t now_ms, bool utc,
                         struct buf *out);
 /* Id of the first job of a lease, in out; "" = not known. */
-struct fmt lease_first_job(const struct lease_row *l);
+const char *lease_first_job(const struct lease_row *l, struct arena *mem);
 
 #endif

@@ -301,7 +301,8 @@ node_open(struct view *view)
     const void *row = list_selected(panes_list(&v->panes));
 
     if (v->panes.focus == PANE_LEASES)
-        app_push(view->app, "job", lease_first_job(&((const struct lease_line *)row)->l).s);
+        app_push(view->app, "job",
+                 lease_first_job(&((const struct lease_line *)row)->l, view->app->frame));
     else
         app_push(view->app, "node", ((const struct node_row *)row)->node);
 }

@@ -401,12 +401,12 @@ static void
 nodes_open(struct view *view)
 {
     struct list *l = table_focus(view);
+    const struct lease_line *lease = list_selected(l);
 
     if (l == table_list(view))
         app_push(view->app, "node", list_selected_id(l));
     else
-        app_push(view->app, "job",
-                 lease_first_job(&((const struct lease_line *)list_selected(l))->l).s);
+        app_push(view->app, "job", lease_first_job(&lease->l, view->app->frame));
 }
 
 static void

@@ -460,7 +460,8 @@ queue_open(struct view *view)
         app_push(view->app, "job", ((const struct job_row *)row)->id);
         break;
     case PANE_RUNNING:
-        app_push(view->app, "job", lease_first_job(&((const struct lease_line *)row)->l).s);
+        app_push(view->app, "job",
+                 lease_first_job(&((const struct lease_line *)row)->l, view->app->frame));
         break;
     case PANE_ERRORS:
         open_group(v, row);
