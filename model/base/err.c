@@ -1,21 +1,10 @@
-/* Errors by value. Text that does not fit ends in an ellipsis, never in half a UTF-8 sequence. */
+/* Errors by value. */
 #include "model/base/err.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Marks a text of `need` bytes that was cut to fit `size`. */
-static void
-mark_cut(char *text, size_t size, int need)
-{
-    if (need < 0 || (size_t)need < size)
-        return;
-    size_t at = size - sizeof "…";
-    while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
-        at--;
-    memcpy(text + at, "…", sizeof "…");
-}
+#include "model/base/text.h"
 
 bool
 fail(struct err *e, enum err_kind kind, const char *fmt, ...)
@@ -27,9 +16,8 @@ fail(struct err *e, enum err_kind kind, const char *fmt, ...)
     e->constraint[0] = 0;
     e->position = 0;
     va_start(ap, fmt);
-    int need = vsnprintf(e->text, sizeof e->text, fmt, ap);
+    text_vprint(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
-    mark_cut(e->text, sizeof e->text, need);
     return false;
 }
 
@@ -41,11 +29,9 @@ fail_in(struct err *e, const char *fmt, ...)
 
     memcpy(was, e->text, sizeof was);
     va_start(ap, fmt);
-    int need = vsnprintf(what, sizeof what, fmt, ap);
+    text_vprint(what, sizeof what, fmt, ap);
     va_end(ap);
-    mark_cut(what, sizeof what, need);
-    need = snprintf(e->text, sizeof e->text, "%s: %s", what, was);
-    mark_cut(e->text, sizeof e->text, need);
+    text_print(e->text, sizeof e->text, "%s: %s", what, was);
     return false;
 }
 

@@ -147,6 +147,29 @@ utf8_valid(const char *s, size_t len)
     return true;
 }
 
+void
+text_vprint(char *to, size_t size, const char *fmt, va_list ap)
+{
+    int need = vsnprintf(to, size, fmt, ap);
+
+    if (need < 0 || (size_t)need < size || size < sizeof "…")
+        return;
+    size_t at = size - sizeof "…";
+    while (at > 0 && ((unsigned char)to[at] & 0xC0) == 0x80)
+        at--;
+    memcpy(to + at, "…", sizeof "…");
+}
+
+void
+text_print(char *to, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    text_vprint(to, size, fmt, ap);
+    va_end(ap);
+}
+
 bool
 text_is_plain(uint32_t cp)
 {

@@ -4,6 +4,7 @@
 #ifndef MODEL_BASE_TEXT_H
 #define MODEL_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,11 @@ void text_clean(struct buf *out, const char *s, size_t len, enum text_mode mode,
  * characters, private characters and noncharacters. True for combining marks. Does not depend on
  * the locale. */
 bool text_is_plain(uint32_t cp);
+
+/* Like snprintf, but a text that does not fit ends in an ellipsis, never in half a character. */
+void text_print(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void text_vprint(char *to, size_t size, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 /* Decodes one UTF-8 sequence at s. Returns its length (1 to 4) and its code point in *cp; 0 =
  * invalid. Does not depend on the locale. */

@@ -298,6 +298,32 @@ takes_times_by_the_clock_while_frozen(void **state)
     con_quit(&vt);
 }
 
+/* A long name that is not ASCII: no place that cuts it leaves half of a character. */
+static void
+cuts_names_between_characters(void **state)
+{
+    struct vt vt;
+    char name[200] = "";
+
+    (void)state;
+    for (int i = 0; i < 39; i++)
+        strcat(name, "é漢"); /* 195 bytes */
+    con_ready(name, 1);
+    con_start(&vt, 24, 300, NULL);
+    vt_want(&vt, "é漢é漢");
+    vt_keys(&vt, "a");
+    vt_want(&vt, "p      Pause ");
+    assert_false(vt_find(&vt, "\uFFFD", NULL, NULL));
+    vt_keys(&vt, "esc p");
+    vt_want(&vt, "Pause queue: ");
+    assert_false(vt_find(&vt, "\uFFFD", NULL, NULL));
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "is paused");
+    assert_false(vt_find(&vt, "\uFFFD", NULL, NULL));
+    vt_keys(&vt, "n esc");
+    con_quit(&vt);
+}
+
 static void
 refuses_pasted_answers(void **state)
 {
@@ -849,6 +875,7 @@ main(void)
         cmocka_unit_test_setup(asks_only_what_can_be_seen, con_empty),
         cmocka_unit_test_setup(asks_only_what_the_terminal_has, con_empty),
         cmocka_unit_test_setup(takes_times_by_the_clock_while_frozen, con_empty),
+        cmocka_unit_test_setup(cuts_names_between_characters, con_empty),
         cmocka_unit_test_setup(refuses_pasted_answers, con_empty),
         cmocka_unit_test_setup(releases_a_dead_node, con_empty),
         cmocka_unit_test_setup(the_dead_node_comes_first, con_empty),

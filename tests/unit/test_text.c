@@ -281,6 +281,25 @@ test_hex(void **state)
     buf_free(&out);
 }
 
+/* A text that is cut ends in an ellipsis after a whole character. */
+static void
+test_print(void **state)
+{
+    char text[12];
+
+    (void)state;
+    text_print(text, sizeof text, "%s", "漢字 ab");
+    assert_string_equal(text, "漢字 ab");
+    text_print(text, sizeof text, "%s", "漢字漢ab"); /* 11 bytes: there is just room */
+    assert_string_equal(text, "漢字漢ab");
+    text_print(text, sizeof text, "%s", "漢字漢abc");
+    assert_string_equal(text, "漢字…");
+    text_print(text, sizeof text, "a%s", "漢字漢字");
+    assert_string_equal(text, "a漢字…");
+    text_print(text, sizeof text, "abc%s", "漢字漢字");
+    assert_string_equal(text, "abc漢…");
+}
+
 int
 main(void)
 {
@@ -292,7 +311,7 @@ main(void)
         cmocka_unit_test(test_utf8),       cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_check), cmocka_unit_test(test_diff),
         cmocka_unit_test(test_json_deep),  cmocka_unit_test(test_json_string),
-        cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_hex),        cmocka_unit_test(test_print),
     };
 
     setlocale(LC_ALL, "C.UTF-8");

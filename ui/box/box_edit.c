@@ -58,7 +58,7 @@ static void
 keep(struct edit_box *b, const char *note)
 {
     b->stage = KEPT;
-    snprintf(b->note, sizeof b->note, "%.290s", note);
+    text_print(b->note, sizeof b->note, "%s", note);
 }
 
 static void

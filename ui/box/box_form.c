@@ -30,7 +30,7 @@ struct form {
     char note[400];
 };
 
-enum { ROOMY = 5, LABEL_W = 16 };
+enum { ROOMY = 5, LABEL_W = 16, TYPED_CELLS = 40 };
 
 const char *
 form_subject(const struct form *f)
@@ -115,12 +115,15 @@ form_blame(struct form *f, const char *error)
     int i = f->spec->blame ? f->spec->blame(f, error) : -1;
 
     if (i < 0) {
-        snprintf(f->note, sizeof f->note, "%.390s", error);
+        text_print(f->note, sizeof f->note, "%s", error);
         return;
     }
     f->at = i;
-    snprintf(f->note, sizeof f->note, "%s \"%.100s\": %.260s", f->spec->fields[i].label,
-             f->lines[i].text, error);
+    struct buf typed = {0};
+    text_clean(&typed, f->lines[i].text, strlen(f->lines[i].text), TEXT_LINE, TYPED_CELLS);
+    text_print(f->note, sizeof f->note, "%s \"%s\": %s", f->spec->fields[i].label,
+               typed.data ? typed.data : "", error);
+    buf_free(&typed);
 }
 
 static void
@@ -139,7 +142,7 @@ form_update(struct view *v)
     app_stale(v->app);
     if (action_state(act) == ACTION_READY &&
         action_confirm(act, v->app->options.production) == CONFIRM_NOTHING) {
-        snprintf(f->note, sizeof f->note, "%.390s", action_what(act));
+        text_print(f->note, sizeof f->note, "%s", action_what(act));
         action_free(act);
         return;
     }
@@ -165,7 +168,7 @@ form_check(struct form *f)
 
     if (wrong) {
         f->at = at;
-        snprintf(f->note, sizeof f->note, "%s: %.350s", f->spec->fields[at].label, wrong);
+        text_print(f->note, sizeof f->note, "%s: %s", f->spec->fields[at].label, wrong);
         return false;
     }
 
@@ -175,8 +178,8 @@ form_check(struct form *f)
         if (duration_parse(f->lines[i].text, &ms, &e) && ms > 0)
             continue;
         f->at = i;
-        snprintf(f->note, sizeof f->note, "%.350s",
-                 e.kind != ERR_NONE ? e.text : "a time like 90s, 5m, 2h or 7d");
+        text_print(f->note, sizeof f->note, "%s",
+                   e.kind != ERR_NONE ? e.text : "a time like 90s, 5m, 2h or 7d");
         return false;
     }
     return true;
@@ -265,7 +268,7 @@ doc_came(void *ctx, const char *text, size_t len, const struct err *e)
     struct buf was = {0}, is = {0};
 
     if (!text || strlen(text) != len || !utf8_valid(text, len)) {
-        snprintf(f->note, sizeof f->note, "%.390s", text ? "this is no text in UTF-8" : e->text);
+        text_print(f->note, sizeof f->note, "%s", text ? "this is no text in UTF-8" : e->text);
         return;
     }
     json_compact(&was, form_text(f, f->at), strlen(form_text(f, f->at)));
@@ -480,8 +483,7 @@ form_draw(struct view *v, struct grid *g, struct rect screen)
     struct rect box = box_room(screen, roomy ? 66 : 76, facts + h);
     char title[200];
 
-    snprintf(title, sizeof title, "%s%s%.100s", f->spec->title, *f->subject ? ": " : "",
-             f->subject);
+    text_print(title, sizeof title, "%s%s%s", f->spec->title, *f->subject ? ": " : "", f->subject);
     grid_paint(g, screen, ROLE_SHADE);
     grid_fill(g, box, ROLE_TEXT);
     struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER_ASK, title), 2, box.h < 12 ? 0 : 1);

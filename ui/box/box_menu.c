@@ -280,10 +280,10 @@ add_action(struct menu *m, int i)
 
     snprintf(it->key, sizeof it->key, "%s", command_key(c).s);
     if (why) /* short, so that the reason is not cut */
-        snprintf(it->text, sizeof it->text, "%s%s%s: %s", sign, word, c->name, why);
+        text_print(it->text, sizeof it->text, "%s%s%s: %s", sign, word, c->name, why);
     else
-        snprintf(it->text, sizeof it->text, "%s%s%s", sign, word,
-                 c->help_now ? c->help_now(a, c->arg) : c->help);
+        text_print(it->text, sizeof it->text, "%s%s%s", sign, word,
+                   c->help_now ? c->help_now(a, c->arg) : c->help);
     it->off = why != NULL;
     it->destroys = c->risk == DESTROYS;
     it->n = i;
@@ -314,7 +314,7 @@ say_target(struct menu *m)
     if (t.kind == TARGET_JOBS && t.nids == 1 && !t.all)
         snprintf(m->title, sizeof m->title, "job %s", fmt_id_tail(t.ids[0]).s);
     else if (t.kind != TARGET_NONE && *t.name)
-        snprintf(m->title, sizeof m->title, "%.110s", t.name);
+        text_print(m->title, sizeof m->title, "%s", t.name);
     else
         snprintf(m->title, sizeof m->title, "actions");
 }
@@ -381,8 +381,8 @@ columns_fill(struct menu *m)
         struct item *it = menu_add(m);
         bool no_room = !sorting && on && list_column_no_room(l, i);
         snprintf(it->key, sizeof it->key, "%s", on ? "on" : "");
-        snprintf(it->text, sizeof it->text, "%-12s %s%s", *c->title ? c->title : c->name,
-                 no_room ? "(no room; Enter makes it) " : "", c->help);
+        text_print(it->text, sizeof it->text, "%-12s %s%s", *c->title ? c->title : c->name,
+                   no_room ? "(no room; Enter makes it) " : "", c->help);
         it->n = i;
     }
 }

@@ -59,7 +59,7 @@ question_say(struct question *a, enum role role, const char *label, const char *
     if (a->n == ASK_LINES)
         return;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    text_vprint(text, sizeof text, fmt, ap);
     va_end(ap);
     a->lines[a->n++] = (struct ask_line){role, label ? xstrdup(label) : NULL, xstrdup(text)};
 }

@@ -39,7 +39,7 @@ app_say(struct app *a, enum severity s, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    text_vprint(text, sizeof text, fmt, ap);
     va_end(ap);
     if (l->n == APP_MESSAGES) {
         message_done(&l->items[0]);

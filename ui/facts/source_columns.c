@@ -97,10 +97,10 @@ draw_failed(struct grid *g, struct rect r, const void *row, const struct cell_ct
 void
 source_draw_system(struct grid *g, struct rect r, const struct source_line *l)
 {
-    char full[100], brief[64];
+    char full[200], brief[200];
 
-    snprintf(full, sizeof full, "%.50s%s%.30s", l->title, *l->version ? " " : "", l->version);
-    snprintf(brief, sizeof brief, "%.30s%s%.30s", l->adapter, *l->version ? " " : "", l->version);
+    text_print(full, sizeof full, "%s%s%s", l->title, *l->version ? " " : "", l->version);
+    text_print(brief, sizeof brief, "%s%s%s", l->adapter, *l->version ? " " : "", l->version);
     bool fits = *l->title && text_width(full, strlen(full), TEXT_LINE) <= r.w;
     grid_str(g, r, ROLE_DIM, fits ? full : brief);
 }

@@ -577,12 +577,12 @@ draw_dead(const struct health_look *l, struct grid *g, struct rect r)
 {
     struct plot_event events[2];
     double dead[COLUMNS];
-    char title[160];
+    char title[300];
     int64_t ms = column_ms(l);
     double now = fold_steps(l, ms, dead);
 
-    snprintf(title, sizeof title, "dead rows in %.60s %s   ↑ vacuum", l->dead_name,
-             isnan(now) ? "" : fmt_count((int64_t)now).s);
+    text_print(title, sizeof title, "dead rows in %s %s   ↑ vacuum", l->dead_name,
+               isnan(now) ? "" : fmt_count((int64_t)now).s);
     plot_panel(g, r,
                &(struct plot_axis){
                    .first_ms = (l->h.now_ms / ms - COLUMNS + 1) * ms,

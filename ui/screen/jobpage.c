@@ -119,7 +119,7 @@ add_attempts(struct page *p, const struct attempt_row *rows, int n, const struct
         int64_t took = r->started_ms == FIELD_NULL || r->ended_ms == FIELD_NULL
                            ? FIELD_NULL
                            : r->ended_ms - r->started_ms;
-        page_printf(p, ROLE_TEXT, 2, "%2d  %-11s  %7s  %-9s  %.60s", r->number,
+        page_printf(p, ROLE_TEXT, 2, "%2d  %-11s  %7s  %-9s  %s", r->number,
                     fmt_when(r->started_ms == FIELD_NULL ? r->ended_ms : r->started_ms,
                              look->now_ms, look->utc)
                         .s,

@@ -47,9 +47,9 @@ draw_pane(const struct panes *p, int i, struct grid *g, struct rect r,
     struct list_look look = *usual;
     bool on = i == p->focus;
 
-    char title[200];
-    snprintf(title, sizeof title, "%s%.90s%s%.90s", on ? "› " : "", p->list[i].title,
-             r.h == 0 ? ": " : "", r.h == 0 ? p->list[i].empty : "");
+    char title[400];
+    text_print(title, sizeof title, "%s%s%s%s", on ? "› " : "", p->list[i].title,
+               r.h == 0 ? ": " : "", r.h == 0 ? p->list[i].empty : "");
     grid_rule(g, rule, on ? ROLE_STRONG : ROLE_BOX_TITLE, title);
     look.unfocused = !on;
     look.empty = p->list[i].empty;

@@ -289,7 +289,7 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
     struct app *a = v->table.view.app;
     const struct node_row *n = list_selected(v->table.list);
     const char *on = v->table.on_other ? "› " : "";
-    char title[200];
+    const char *title;
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .unfocused = !v->table.on_other,
@@ -299,9 +299,9 @@ draw_leases(struct nodes *v, struct grid *g, struct rect r)
     if (!n || r.h < 4)
         return;
     if (n->leases == FIELD_NULL)
-        snprintf(title, sizeof title, "%s%.120s", on, n->node);
+        title = arena_printf(a->frame, "%s%s", on, n->node);
     else
-        snprintf(title, sizeof title, "%s%.120s leases (%s)", on, n->node, fmt_count(n->leases).s);
+        title = arena_printf(a->frame, "%s%s leases (%s)", on, n->node, fmt_count(n->leases).s);
     struct rect in = grid_panel(g, r, title, false);
     node_evidence(g, rect_cut_top(&in, 1), n, a);
     if (strcmp(n->node, v->asked) != 0) /* the store still has another node's leases */

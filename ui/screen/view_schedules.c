@@ -258,7 +258,6 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     const struct schedule_row *s = list_selected(v->table.list);
     const struct topic_info *t = store_topic(a->store, TOPIC_RUNS);
     bool split = r.w >= SPLIT_FROM;
-    char title[300];
     struct list_look look = {.now_ms = a->now_ms,
                              .utc = a->options.utc,
                              .unfocused = !v->table.on_other,
@@ -270,9 +269,10 @@ draw_runs(struct schedules *v, struct grid *g, struct rect r)
     if (split)
         draw_next_box(v, g, rect_cut_right(&r, r.w >= WIDE_FROM ? NEXT_WIDE : NEXT_W));
     int64_t age = store_age_ms(a->store, TOPIC_RUNS);
-    snprintf(title, sizeof title, "%s%.100s: last runs, %.60s%s%s%s", v->table.on_other ? "› " : "",
-             s->name, s->tz, age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
-             age > OLD_RUNS_MS ? " ago" : "");
+    const char *title =
+        arena_printf(a->frame, "%s%s: last runs, %s%s%s%s", v->table.on_other ? "› " : "", s->name,
+                     s->tz, age > OLD_RUNS_MS ? ", " : "", age > OLD_RUNS_MS ? fmt_age(age).s : "",
+                     age > OLD_RUNS_MS ? " ago" : "");
     struct rect in = grid_panel(g, r, title, false);
     struct pen p = pen_start(g, rect_cut_bottom(&in, in.h > 4 ? 1 : 0));
     pen_put(&p, ROLE_DIM, policy(s));

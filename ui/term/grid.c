@@ -294,7 +294,7 @@ grid_printf(struct grid *g, struct rect r, enum role role, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(s, sizeof s, fmt, ap);
+    text_vprint(s, sizeof s, fmt, ap);
     va_end(ap);
     return grid_str(g, r, role, s);
 }
@@ -396,7 +396,7 @@ pen_printf(struct pen *p, enum role role, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(s, sizeof s, fmt, ap);
+    text_vprint(s, sizeof s, fmt, ap);
     va_end(ap);
     pen_put(p, role, s);
 }

@@ -53,7 +53,7 @@ page_printf(struct page *p, enum role role, int indent, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    text_vprint(text, sizeof text, fmt, ap);
     va_end(ap);
     page_add(p, role, indent, text, strlen(text));
 }
