@@ -68,7 +68,7 @@ struct intent { /* all borrowed for the call of action_new */
     bool all_leases;          /* release: also leases that have not expired */
     bool fail;                /* release: to failed instead of back */
     bool no_count;            /* release: the lost try does not count */
-    bool force;               /* release: even if the node seems to be alive */
+    bool force;               /* release: also of a live node; pause, resume: a name without jobs */
     bool reset;               /* requeue: tries start over */
     int64_t expected;         /* do nothing if the preview counts another number; -1 = any */
     const char *reason;       /* NULL = none */

@@ -96,7 +96,7 @@ take_options(struct action *a, const struct intent *in)
         params_set_bool(p, PARAM_COUNT, !in->no_count);
         params_set_bool(p, PARAM_FORCE, in->force);
     }
-    if (a->act == ACT_PAUSE)
+    if (a->act == ACT_PAUSE || a->act == ACT_RESUME || a->act == ACT_CRON_PAUSE)
         params_set_bool(p, PARAM_FORCE, in->force);
     params_set_bool(p, PARAM_RESET, in->reset);
     params_set(p, PARAM_ACTION, a->id);

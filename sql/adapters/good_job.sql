@@ -597,15 +597,18 @@ where key = 'pauses' and s.value -> 'queues' ? $1::text
 returning $1::text as id, 'active' as state
 
 -- name: cron_pause
--- params: schedule
+-- params: schedule force
 -- official: CronEntry#disable
--- guard: only a schedule that is switched on
+-- guard: only a schedule that is switched on and has jobs, or was switched on here; --create takes any other
 with enabled as (
     update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
     where s.key = 'cron_keys_enabled' and s.value ? $1::text
 )
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
-select 'cron_keys_disabled', jsonb_build_array($1::text), now(), now() where $1::text is not null
+select 'cron_keys_disabled', jsonb_build_array($1::text), now(), now()
+where $1::text is not null
+  and (coalesce($2::boolean, false) or exists (select from {schema}.good_jobs where cron_key = $1::text)
+       or exists (select from {schema}.good_job_settings k where k.key = 'cron_keys_enabled' and k.value ? $1::text))
 on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now() where not s.value ? $1::text
 returning $1::text as id, 'paused' as state
 

@@ -418,13 +418,17 @@ from (select pg_notify({schema_lit} || '.oban_signal',
 where told is not null
 
 -- name: resume
--- params: queue
+-- params: queue force
 -- official: Oban.resume_queue
+-- guard: only a queue that has jobs, be they finished; --create resumes any other
 -- mode: signal
 select $1::text as id, 'active' as state, 'the nodes that listen now are told; nothing shows whether they heard' as why
 from (select pg_notify({schema_lit} || '.oban_signal',
                        json_build_object('action', 'resume', 'queue', $1::text, 'ident', 'any')::text) as told
-      where $1::text is not null) n
+      where $1::text is not null
+        and (coalesce($2::boolean, false)
+             or exists (select from {schema}.oban_jobs
+                        where queue = $1::text and state = any(enum_range(null::{schema}.oban_job_state))))) n
 where told is not null
 
 -- name: purge

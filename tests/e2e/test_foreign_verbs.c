@@ -244,6 +244,32 @@ pauses_no_misspelt_queue(void **state)
     PQfinish(conn);
 }
 
+#define OFF_KEYS "select count(*) from good_job_settings where value::text like '%%mials%%'"
+
+/* Otherwise the answer would say "active" of a queue that goes on resting, or "paused" of a
+ * schedule that goes on running. */
+static void
+no_other_verb_takes_a_misspelt_name(void **state)
+{
+    PGconn *conn = begin("oban");
+
+    (void)state;
+    says(1, "resume mials --yes", "--create resumes any other");
+    says(0, "resume mials --create --yes", "1 queue active");
+    says(0, "resume default --yes", "1 queue active");
+    PQfinish(conn);
+
+    conn = begin("good_job");
+    says(1, "cron pause mials --yes", "--create takes any other");
+    assert_int_equal(pg_int(conn, OFF_KEYS), 0);
+    says(0, "cron pause mials --create --yes", "1 schedule paused");
+    says(0, "cron resume mials --yes", "1 schedule");
+    says(0, "cron pause mials --yes", "1 schedule paused"); /* it was switched on here */
+    says(0, "cron pause sweep --yes", "1 schedule paused"); /* it has jobs */
+    says(1, "cron pause sweep --yes", "guard: only a schedule that is switched on");
+    PQfinish(conn);
+}
+
 /* Gives back leases by node if the system has nodes, and by job in every system. */
 static void
 releases(void **state)
@@ -402,6 +428,7 @@ main(void)
         cmocka_unit_test(waits_for_an_end_that_nobody_knows),
         cmocka_unit_test(waits_without_the_list_of_queues),
         cmocka_unit_test(pauses_no_misspelt_queue),
+        cmocka_unit_test(no_other_verb_takes_a_misspelt_name),
         cmocka_unit_test(releases),
         cmocka_unit_test(many),
         cmocka_unit_test(own_file),

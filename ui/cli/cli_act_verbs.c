@@ -139,7 +139,7 @@ static int
 run_pause(struct cli *c, const void *options)
 {
     return cli_act(c, options,
-                   &(struct intent){.act = ACT_PAUSE,
+                   &(struct intent){.act = (enum act)c->verb->arg,
                                     .queue = c->words[0],
                                     .force = ((const struct act_words *)options)->force});
 }
@@ -209,7 +209,7 @@ static const struct cli_option purge_options[] = {
     {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
     ACT_OPTIONS, {0}};
 static const struct cli_option pause_options[] = {
-    {"create", 0, NULL, CLI_FLAG, F(force), "also a queue that no job was ever seen in", 0, 0},
+    {"create", 0, NULL, CLI_FLAG, F(force), "also a queue of which no job is known", 0, 0},
     ACT_OPTIONS, {0}};
 static const struct cli_option plain_options[] = {ACT_OPTIONS, {0}};
 

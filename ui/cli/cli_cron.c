@@ -141,7 +141,9 @@ cron_add(struct cli *c, const struct cron_words *w)
 static int
 cron_pause(struct cli *c, const struct cron_words *w)
 {
-    return cli_act(c, &w->act, &(struct intent){.act = ACT_CRON_PAUSE, .schedule = c->words[1]});
+    return cli_act(
+        c, &w->act,
+        &(struct intent){.act = ACT_CRON_PAUSE, .schedule = c->words[1], .force = w->act.force});
 }
 
 static int
@@ -368,6 +370,7 @@ static const struct cli_option cron_options[] = {
     {"max-tries", 0, "N", CLI_INT, F(max_tries), "add: tries before a job counts as failed", 1, 32767},
     {"unique", 'u', NULL, CLI_FLAG, F(unique), "add: no run while an earlier job is unfinished", 0, 0},
     {"comment", 0, "T", CLI_TEXT, F(comment), "add: a note", 0, 0},
+    {"create", 0, NULL, CLI_FLAG, F(act.force), "pause: also a schedule of which no job is known", 0, 0},
     {"count", 'n', "N", CLI_INT, F(count), "next: how many times to list (3)", 1, NEXT_MOST},
     ACT_OPTIONS, {0}};
 
