@@ -22,7 +22,8 @@ where (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.at
 order by 1
 
 -- name: queues
-select queue_name::text as queue, null::bool as paused from {schema}.django_tasks_database_dbtaskresult group by 1
+select queue_name::text as queue, null::bool as paused, true as keeps
+from {schema}.django_tasks_database_dbtaskresult group by 1
 order by 1 limit 10000
 
 -- name: counts

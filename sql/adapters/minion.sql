@@ -30,7 +30,7 @@ select version::text from {schema}.mojo_migrations where name = 'minion'
 -- name: queues
 -- from the live jobs, along their index, and the queues that workers name
 with live as (select distinct queue from {schema}.minion_jobs where state in ('inactive', 'active', 'failed'))
-select queue, false as paused from (
+select queue, false as paused, true as keeps from (
     select queue from live
     union
     select q from {schema}.minion_workers w, jsonb_array_elements_text(

@@ -36,7 +36,8 @@ with recursive queue_names as (
     select (select min(j.queue) from {schema}.oban_jobs j where j.state = q.state and j.queue > q.queue), q.state
     from queue_names q where q.queue is not null
 )
-select distinct queue, null::boolean as paused, null::text as info from queue_names q where queue is not null order by 1
+select distinct queue, null::boolean as paused, null::text as info, true as keeps
+from queue_names q where queue is not null order by 1
 
 -- name: counts
 -- live jobs and failed ones, by the index of (state, queue, ...); in every version the states up to retryable are the

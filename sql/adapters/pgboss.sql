@@ -37,7 +37,8 @@ select version::text from {schema}.version
 -- a column that the inner table lacks is resolved as the column of the outer row: NULL, for versions without it
 select q.name as queue, false as paused,
        concat_ws(', ', 'policy ' || q.policy, q.retry_limit || ' retries', 'lease ' || q.expire_seconds || ' s',
-                 'heartbeat ' || q.heartbeat_seconds || ' s', 'dead letters to ' || q.dead_letter) as info
+                 'heartbeat ' || q.heartbeat_seconds || ' s', 'dead letters to ' || q.dead_letter) as info,
+       true as keeps
 from (select null::int as heartbeat_seconds) d
 cross join lateral (select name, policy, retry_limit, expire_seconds, heartbeat_seconds, dead_letter
                     from {schema}.queue) q

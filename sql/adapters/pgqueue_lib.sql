@@ -59,7 +59,7 @@ order by 1
 -- the others
 select queue, null::boolean as paused,
        case when bool_or(paused) then 'paused in queue_config, which no worker reads'
-            else 'the scheduler decides' end as info
+            else 'the scheduler decides' end as info, true as keeps
 from (select queue::text as queue, paused from {schema}.queue_config
       union all
       select unnest(most_common_vals::text::text[]), false from pg_catalog.pg_stats

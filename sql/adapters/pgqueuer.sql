@@ -38,7 +38,7 @@ select case when exists (select from pg_class c join pg_namespace n on n.oid = c
             then '1.4' else '1.3' end as version
 
 -- name: queues
-select queue, null::bool as paused
+select queue, null::bool as paused, true as keeps
 from (select distinct entrypoint as queue from {schema}.{prefix}pgqueuer
       union select distinct entrypoint from {schema}.{prefix}pgqueuer_schedules
       union select distinct entrypoint from (select entrypoint from {schema}.{prefix}pgqueuer_log order by id desc

@@ -31,7 +31,8 @@ select max(version)::text as version from {schema}.river_migration where line = 
 
 -- name: queues
 select name as queue, paused_at is not null as paused, {ms(paused_at)} as paused_ms,
-       case when updated_at < now() - interval '1 h' then 'no client has reported for an hour' else '' end as info
+       case when updated_at < now() - interval '1 h' then 'no client has reported for an hour' else '' end as info,
+       true as keeps
 from {schema}.river_queue order by name
 
 -- name: counts

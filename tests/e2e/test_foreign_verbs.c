@@ -209,6 +209,48 @@ waits_without_the_list_of_queues(void **state)
     PQfinish(conn);
 }
 
+/* Waits for a job and deletes it once the wait has read it: the wait then asks for the queues, for
+ * which it needs a table that is locked. */
+static void
+check_wait(PGconn *conn, const char *id, const char *jobs, const char *queues, int want,
+           const char *answer)
+{
+    struct proc p;
+    char *is_asked = xasprintf("select count(*) from pg_locks where not granted and relation = "
+                               "'%s'::regclass",
+                               queues);
+
+    pg_run(conn, "begin; lock table %s", queues);
+    proc_queuetop(&p, NULL, "job %s --wait -d \"%s\"", id, dsn);
+    pg_wait(conn, is_asked, "1", PROC_WAIT_MS);
+    pg_run(conn, "delete from %s where id = %s; commit", jobs, id);
+    int code = proc_wait(&p);
+    char *said = proc_errors(&p);
+    if (code != want || !strstr(said, answer))
+        fail_msg("exit code %d, not %d: %s", code, want, said);
+    free(said);
+    free(is_asked);
+    proc_done(&p);
+}
+
+/* In Solid Queue the application decides whether completed jobs are deleted; River keeps them. */
+static void
+a_job_that_is_gone_may_have_completed(void **state)
+{
+    PGconn *conn = begin("solid_queue");
+
+    (void)state;
+    char *id = strdup(pg_value(conn, "select min(job_id) from solid_queue_ready_executions"));
+    check_wait(conn, id, "solid_queue_jobs", "solid_queue_pauses", 10,
+               "it was deleted, or it was completed, if completed jobs are deleted here");
+    free(id);
+    PQfinish(conn);
+
+    conn = begin("river");
+    check_wait(conn, "5", "river_job", "river_queue", 1, "there any more: it was deleted\n");
+    PQfinish(conn);
+}
+
 #define OWN_PAUSES "select count(*) from solid_queue_pauses where queue_name = 'mials'"
 #define GOOD_PAUSES \
     "select count(*) from good_job_settings where key = 'pauses' and value::text like '%%mials%%'"
@@ -427,6 +469,7 @@ main(void)
         cmocka_unit_test(changes),
         cmocka_unit_test(waits_for_an_end_that_nobody_knows),
         cmocka_unit_test(waits_without_the_list_of_queues),
+        cmocka_unit_test(a_job_that_is_gone_may_have_completed),
         cmocka_unit_test(pauses_no_misspelt_queue),
         cmocka_unit_test(no_other_verb_takes_a_misspelt_name),
         cmocka_unit_test(releases),

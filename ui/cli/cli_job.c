@@ -288,8 +288,9 @@ const struct cli_verb verbs_job[] = {
      .run = run_job,
      .more = "--wait shows the job when it has ended and exits with 0 (completed), 7 (failed, cancelled), 8 (the time\n"
              "is over) or 10 (it is gone, and its queue keeps no finished jobs, so how it ended is not known:\n"
-             "history none; of other systems Graphile Worker and Delayed Job). It reads this one job again and again,\n"
-             "with pauses from 50 ms to 2 s, and goes on after a lost connection."},
+             "history none; other systems that delete completed jobs, always or if the application wants it:\n"
+             "Graphile Worker, Delayed Job, Procrastinate, PGMQ, Que, GoodJob, Solid Queue). It reads this one job\n"
+             "again and again, with pauses from 50 ms to 2 s, and goes on after a lost connection."},
     {0},
 };
 /* clang-format on */

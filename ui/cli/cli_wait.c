@@ -21,7 +21,8 @@ struct wait {
     int64_t until_ms; /* monotonic; 0 = for ever */
     int64_t pause_ms;
     bool is_open, was_there, is_told;
-    bool knows_history, keeps_none; /* the answer has come; the queue keeps no finished jobs */
+    bool knows_history; /* the answer has come */
+    int keeps;          /* the queue keeps finished jobs: 1, 0, -1 = can't tell */
     char state[40];
     char *queue; /* the job's queue; NULL = not known yet */
 };
@@ -65,27 +66,28 @@ read_state(struct wait *w, struct err *e)
 }
 
 /* Our own queue: the setting of the job's queue. */
-static bool
-keeps_none(const struct rowset *settings)
+static int
+own_keeps(const struct rowset *settings)
 {
     const struct setting_row *s = settings->rows;
 
     for (int i = 0; i < settings->n; i++)
         if (!strcmp(s[i].setting, "history") && !strcmp(s[i].value, "none"))
-            return true;
-    return false;
+            return 0;
+    return 1;
 }
 
-/* Another system: what its adapter says of the queue. */
-static bool
-is_said_to_keep_none(const struct rowset *queues, const char *queue)
+/* Another system: what its adapter says of the queue. Several systems delete completed jobs or keep
+ * them as the application wants: their adapters can't tell. */
+static int
+said_to_keep(const struct rowset *queues, const char *queue)
 {
     const struct queue_row *q = queues->rows;
 
     for (int i = 0; i < queues->n; i++)
-        if (q[i].keeps == 0 && !strcmp(q[i].queue, queue))
-            return true;
-    return false;
+        if (!strcmp(q[i].queue, queue))
+            return q[i].keeps;
+    return -1;
 }
 
 static bool
@@ -118,12 +120,11 @@ ask_history(struct wait *w, struct err *e)
         return true;
     params_set(&p, PARAM_QUEUE, w->queue);
     bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
-    if (ok)
-        w->keeps_none = has_settings(w) ? keeps_none(&rows) : is_said_to_keep_none(&rows, w->queue);
+    w->keeps = !ok ? -1 : has_settings(w) ? own_keeps(&rows) : said_to_keep(&rows, w->queue);
     w->knows_history = ok || can_do_without(w, e);
     rowset_free(&rows);
     params_done(&p);
-    if (w->keeps_none)
+    if (w->keeps == 0)
         cli_say(
             w->q->cli,
             "queue \"%s\" keeps no history: if the job does not fail, nothing is kept of how it "
@@ -180,18 +181,30 @@ say_time_over(const struct wait *w)
     return CLI_TIME_OVER;
 }
 
+/* The job was there and is gone, and its queue may keep no finished jobs. Another system may delete
+ * failed jobs, too. */
+static int
+say_unknown(const struct wait *w)
+{
+    if (has_settings(w))
+        cli_say(w->q->cli, "the job has ended and has not failed: it was completed, cancelled or "
+                           "deleted, and nothing was kept of it");
+    else if (w->keeps == 0)
+        cli_say(w->q->cli,
+                "the job has ended: it was completed or deleted, and nothing was kept of it");
+    else
+        cli_say(w->q->cli, "the job is not there any more: it was deleted, or it was completed, if "
+                           "completed jobs are deleted here");
+    return CLI_UNKNOWN;
+}
+
 static int
 judge(const struct wait *w)
 {
     if (*w->state)
         return strcmp(w->state, "completed") ? CLI_FAILED : CLI_DONE;
-    if (w->was_there && w->keeps_none) {
-        cli_say(w->q->cli, "%s, and nothing was kept of it",
-                has_settings(w) /* another system may delete failed jobs, too */
-                    ? "the job has ended and has not failed: it was completed, cancelled or deleted"
-                    : "the job has ended: it was completed or deleted");
-        return CLI_UNKNOWN;
-    }
+    if (w->was_there && w->keeps != 1)
+        return say_unknown(w);
     if (w->was_there)
         cli_say(w->q->cli, "the job is not there any more: it was deleted");
     else
@@ -229,6 +242,7 @@ cli_wait(struct cli_queue *q, const char *id, const char *queue, int64_t wait_ms
                      .pause_ms = FIRST_MS,
                      .is_open = q->adapter != NULL,
                      .was_there = queue != NULL,
+                     .keeps = 1,
                      .queue = queue ? xstrdup(queue) : NULL};
 
     if (wait_ms != CLI_NO_TIME)
