@@ -70,7 +70,9 @@ with looked_at as materialized (
       and ($4::text is null or (w.state = 'running' and coalesce(w.locked_by, '(none)') = $4::text))
       and ($5::text is null
            or case when $5::text like '~%' then strpos(lower(w.last_error), lower(substr($5::text, 2))) > 0
-                                    else {error_key(split_part(w.last_error, E'\n', 1))} = {error_key($5::text)} end)
+                                    else coalesce({error_key(split_part(w.last_error, E'\n', 1))},
+                                                  case when w.state = 'failed' then '' end)
+                                         = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', w.id, w.queue, k.kind, w.last_error)), lower(x)) = 0))
       and ($7::interval is null or w.created_at < now() - $7::interval)

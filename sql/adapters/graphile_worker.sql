@@ -76,7 +76,7 @@ with looked_at as materialized (
       and ($2::text[] is null or s.state = any($2::text[]))
       and ($3::text is null or q.queue_name = $3::text)
       and ($4::text is null or j.locked_by = $4::text)
-      and ($5::text is null or j.last_error is not null)
+      and ($5::text is null or j.last_error is not null or s.state = 'failed')
       and ($8::interval is null or j.created_at < now() - $8::interval)
       and ($9::interval is null or j.created_at > now() - $9::interval)
       and ($10::int is null or j.attempts >= $10::int)
@@ -91,7 +91,8 @@ with looked_at as materialized (
     select * from looked_at
     where ($5::text is null
            or case when $5::text like '~%' then strpos(lower(last_error), lower(substr($5::text, 2))) > 0
-                                    else {error_key(last_error)} = {error_key($5::text)} end)
+                                    else coalesce({error_key(last_error)}, case when state = 'failed' then '' end)
+                                         = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', id, queue, kind, last_error)), lower(x)) = 0))
       and ($7::text[] is null or not exists (select from unnest($7::text[]) x

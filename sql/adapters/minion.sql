@@ -103,7 +103,7 @@ with bounds as materialized (
       and ($2::text[] is null or s.state = any($2::text[]))
       and ($4::text is null or j.task = $4::text)
       and ($5::text is null or j.state = 'active' and j.worker::text = $5::text)
-      and ($6::text is null or j.state in ('failed', 'inactive') and j.result is not null)
+      and ($6::text is null or j.state = 'failed' or j.state = 'inactive' and j.result is not null)
       and ($9::interval is null or j.created < now() - $9::interval)
       and ($10::interval is null or j.created > now() - $10::interval)
       and ($11::int is null or s.tries >= $11::int)
@@ -119,7 +119,8 @@ with bounds as materialized (
 ), matching as materialized (
     select * from looked_at
     where ($6::text is null or case when $6::text like '~%' then strpos(lower(error), lower(substr($6::text, 2))) > 0
-                                    else {error_key(error)} = {error_key($6::text)} end)
+                                    else coalesce({error_key(error)}, case when state = 'failed' then '' end)
+                                         = {error_key($6::text)} end)
       and ($7::text[] is null or not exists (select from unnest($7::text[]) x
               where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) = 0))
       and ($8::text[] is null or not exists (select from unnest($8::text[]) x

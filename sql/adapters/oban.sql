@@ -155,7 +155,8 @@ with recursive params as not materialized (
       and (p.states is null or e.norm = any(p.states))
       and (p.kind is null or j.worker = p.kind)
       and (p.node is null or j.attempted_by[1] = p.node)
-      and (p.error_key is null or {error_key(e.error)} = p.error_key)
+      and (p.error_key is null
+           or coalesce({error_key(e.error)}, case when e.norm = 'failed' then '' end) = p.error_key)
       and (p.part is null or strpos(lower(e.error), p.part) > 0)
       and (p.older is null or j.inserted_at < p.older)
       and (p.younger is null or j.inserted_at > p.younger)

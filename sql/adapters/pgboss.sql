@@ -170,7 +170,8 @@ with sample as materialized (
           and ($2::text[] is null or z.state = any($2::text[]))
           -- in the order of the index of waiting jobs
           and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked)
-          and ($4::text is null or j.output is not null and j.state in ('failed', 'retry', 'created'))
+          and ($4::text is null or j.state = 'failed'
+               or j.output is not null and j.state in ('retry', 'created'))
           and ($7::interval is null or j.created_on < now() - $7::interval)
           and ($8::interval is null or j.created_on > now() - $8::interval)
           and ($9::int is null or z.tries >= $9::int)
@@ -189,7 +190,8 @@ with sample as materialized (
 ), matching as materialized (
     select * from looked_at
     where ($4::text is null or case when $4::text like '~%' then strpos(lower(error), lower(substr($4::text, 2))) > 0
-                                    else {error_key(error)} = {error_key($4::text)} end)
+                                    else coalesce({error_key(error)}, case when state = 'failed' then '' end)
+                                         = {error_key($4::text)} end)
       and ($5::text[] is null or not exists (select from unnest($5::text[]) x
               where strpos(lower(concat_ws(' ', key, error)), lower(x)) = 0))
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x

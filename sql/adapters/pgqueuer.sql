@@ -145,7 +145,8 @@ with params as not materialized (
     where ($4::text is null or j.entrypoint = $4::text)
       and ($5::text is null or (j.status = 'picked' and coalesce(j.queue_manager_id::text, '(none)') = $5::text))
       and ($6::text is null or case when $6::text like '~%' then strpos(lower(s.error), lower(substr($6::text, 2))) > 0
-                                    else {error_key(s.error)} = {error_key($6::text)} end)
+                                    else coalesce({error_key(s.error)}, case when s.state = 'failed' then '' end)
+                                         = {error_key($6::text)} end)
       and ($7::text[] is null or not exists (select from unnest($7::text[]) x
               where strpos(lower(concat_ws(' ', j.id, j.entrypoint, s.error)), lower(x)) = 0))
       and ($8::interval is null or j.created < now() - $8::interval)

@@ -106,7 +106,9 @@ with held as materialized (
       and ($4::text is null or h.pid::text = $4::text)
       and ($5::text is null
            or case when $5::text like '~%' then strpos(lower(w.last_error_message), lower(substr($5::text, 2))) > 0
-                                    else {error_key(w.last_error_message)} = {error_key($5::text)} end)
+                                    else coalesce({error_key(w.last_error_message)},
+                                                  case when s.state = 'failed' then '' end)
+                                         = {error_key($5::text)} end)
       and ($6::text[] is null or not exists (select from unnest($6::text[]) x
               where strpos(lower(concat_ws(' ', w.id, w.queue, s.kind, w.last_error_message)), lower(x)) = 0))
       and ($7::interval is null or w.run_at < now() - $7::interval)

@@ -196,7 +196,8 @@ with params as not materialized (
       and (p.states is null or x.state = any(p.states))
       and (p.kind is null or j.class_name = p.kind)
       and (p.node is null or x.node = p.node)
-      and (p.error_key is null or {error_key(x.error)} = p.error_key)
+      and (p.error_key is null
+           or coalesce({error_key(x.error)}, case when x.state = 'failed' then '' end) = p.error_key)
       and (p.part is null or strpos(lower(x.error), p.part) > 0)
       and (p.older is null or j.created_at < now() - p.older)
       and (p.younger is null or j.created_at > now() - p.younger)

@@ -17,6 +17,7 @@
 #include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/sql/core.h"
+#include "tests/sql/other.h"
 
 enum { FIXTURES_MAX = 64, PLACES = 4 };
 
@@ -533,6 +534,43 @@ test_error_key(void **state)
     PQfinish(conn);
 }
 
+/* A failed job without an error is in the group whose key is empty: an act on the group must find
+ * the job, and none that has not failed. */
+static void
+jobs_without_an_error_are_a_group(void **state)
+{
+    static const struct {
+        const char *adapter, *clear;
+    } systems[] = {
+        {"oban",            "update oban_jobs set errors = '{}'"                        },
+        {"river",           "update river_job set errors = null"                        },
+        {"solid_queue",     "update solid_queue_failed_executions set error = null"     },
+        {"graphile_worker", "update graphile_worker._private_jobs set last_error = null"},
+        {"minion",          "update minion_jobs set result = null"                      },
+        {"delayed_job",     "update delayed_jobs set last_error = null"                 },
+        {"que",             "update que_jobs set last_error_message = null"             },
+        {"pgboss",          "update pgboss.job set output = null"                       },
+        {"pgqueuer",        "update pgqueuer_log set traceback = null"                  },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++) {
+        struct other f;
+        char name[60];
+        snprintf(name, sizeof name, "empty_%s", systems[i].adapter);
+        other_open(&f, systems[i].adapter, name);
+        pg_run(f.conn, "%s", systems[i].clear);
+        char *failed = xstrdup(other_look(&f, SEC_JOBS, "id", "states={failed}", NULL));
+        const char *found = other_look(&f, SEC_JOBS, "id", "states={failed}", "error=", NULL);
+        if (!*failed || strcmp(failed, found) != 0)
+            fail_msg("%s: failed \"%s\", in the group \"%s\"", systems[i].adapter, failed, found);
+        expect_look(&f, "", SEC_JOBS, "id", "states={ready,scheduled,retry,running,blocked}",
+                    "error=");
+        free(failed);
+        other_close(&f);
+    }
+}
+
 int
 main(void)
 {
@@ -545,6 +583,7 @@ main(void)
         cmocka_unit_test(test_changes_nothing),
         cmocka_unit_test(test_finds_mistakes),
         cmocka_unit_test(test_rights),
+        cmocka_unit_test(jobs_without_an_error_are_a_group),
         cmocka_unit_test(test_error_key),
     };
 
