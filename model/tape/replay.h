@@ -36,7 +36,8 @@ void replay_speed(struct replay *r, int step);  /* faster, slower; 1/4 to 600 ti
 void replay_seek(struct replay *r, int64_t ms); /* goes to the nearest time in the recording */
 void replay_step(struct replay *r, int n); /* n snapshots forward, or back; the replay then stops */
 /* "03:10", "03:10:05", "2026-11-21 03:10", "start", "end", "+5m", "-90s" -> a time in the
- * recording; a time of day alone is the one nearest to what is shown. */
+ * recording. A clock time may have a zone behind it: "02:30 CET", "02:30+01:00", "01:30 UTC"; the
+ * names are those of the local zone. Of several times it is the one nearest to what is shown. */
 bool replay_time(const struct replay *r, const char *text, bool utc, int64_t *ms, struct err *e)
     __attribute__((warn_unused_result));
 

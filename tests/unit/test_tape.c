@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/unit/fake_db.h"
 
+#include "model/tape/replay.h"
 #include "model/tape/tape.h"
 #include "model/tape/tape_state.h"
 
@@ -422,6 +424,100 @@ a_day_is_small(void **state)
     buf_free(&piece);
 }
 
+/* --- times as people type them --------------------------------------------------------------- */
+
+#define NIGHT_MS \
+    INT64_C(1792886400000) /* 2026-10-25 00:00 UTC: 02:00 in Berlin, an hour later again */
+
+/* A recording of the two hours that both go from 02:00 to 03:00. */
+static void
+write_night(void)
+{
+    struct tape_state s = {0};
+    int64_t pushed[QUEUES] = {0}, cut;
+    uint32_t random = 7;
+    struct buf piece = {0};
+    struct err e;
+    struct tape_out *out = tape_create(file, &cut, &e);
+
+    assert_non_null(out);
+    for (int64_t at = NIGHT_MS; at <= NIGHT_MS + 7200000; at += 600000) {
+        struct result *r = counts_at(at, pushed, &random);
+        struct store_answer a = {.name = "queues", .key = "", .at_ms = at, .tables = &r, .n = 1};
+        buf_clear(&piece);
+        tape_state_take(&s, &a, &piece);
+        buf_clear(&piece);
+        tape_state_pack(&s, &piece);
+        assert_true(tape_write(out, at, true, &piece, &e));
+        result_free(r);
+    }
+    tape_end(out);
+    tape_state_done(&s);
+    buf_free(&piece);
+}
+
+static void
+check_time(const struct replay *r, bool utc, const char *text, int minute)
+{
+    struct err e = {0};
+    int64_t ms = -1;
+    bool ok = replay_time(r, text, utc, &ms, &e);
+
+    if (ok != (minute >= 0) || (ok && ms != NIGHT_MS + minute * 60000))
+        fail_msg("%s: %s", text, ok ? xasprintf("%lld", (long long)(ms - NIGHT_MS)) : e.text);
+}
+
+/* In the hour that the clocks repeat, a zone or the time that is shown tells which is meant. */
+static void
+times_of_the_repeated_hour(void **state)
+{
+    static const struct {
+        const char *text;
+        int first, second; /* minutes, near the start and near the end; -1 = refused */
+    } times[] = {
+        {"02:30",                   30,  90 },
+        {"2026-10-25 02:30",        30,  90 },
+        {"02:30 CEST",              30,  30 },
+        {"02:30 CET",               90,  90 },
+        {"2026-10-25 02:30:00 CET", 90,  90 },
+        {"02:30+02:00",             30,  30 },
+        {"2026-10-25T02:30+0100",   90,  90 },
+        {"02:30 +01",               90,  90 },
+        {"00:30 UTC",               30,  30 },
+        {"2026-10-25T01:30:00Z",    90,  90 },
+        {"03:00",                   120, 120},
+        {"03:00 CEST",              -1,  -1 },
+        {"02:30 EST",               -1,  -1 },
+        {"02:30 +1:",               -1,  -1 },
+        {"02:30 UTC+1",             -1,  -1 },
+        {"01:30 CET",               -1,  -1 },
+        {"04:30",                   -1,  -1 },
+    };
+    struct err e = {0};
+    struct loop *l = loop_new();
+    struct adapter *a = adapter_load("native", &e);
+
+    (void)state;
+    setenv("TZ", "Europe/Berlin", 1);
+    tzset();
+    write_night();
+    struct replay *r = replay_new(l, file, NULL, a, &e);
+    assert_non_null(r);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        replay_seek(r, NIGHT_MS);
+        check_time(r, false, times[i].text, times[i].first);
+        replay_seek(r, NIGHT_MS + 7200000);
+        check_time(r, false, times[i].text, times[i].second);
+    }
+    check_time(r, true, "01:30", 90);
+    check_time(r, true, "02:30 CEST", 30);
+    unsetenv("TZ");
+    tzset();
+    replay_free(r);
+    adapter_free(a);
+    loop_free(l);
+}
+
 int
 main(void)
 {
@@ -435,6 +531,7 @@ main(void)
         cmocka_unit_test_setup_teardown(full_disk, fresh_file, drop_file),
         cmocka_unit_test(tables_come_back),
         cmocka_unit_test_setup_teardown(a_day_is_small, fresh_file, drop_file),
+        cmocka_unit_test_setup_teardown(times_of_the_repeated_hour, fresh_file, drop_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
