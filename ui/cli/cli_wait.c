@@ -97,11 +97,12 @@ has_settings(const struct wait *w)
 }
 
 /* The wait needs no list of queues: another system may refuse it to this login, or need too long
- * for it. Then it is not known whether the queue keeps finished jobs. */
+ * for it. Then it is not known whether the queue keeps finished jobs. But a lock (55P03) is over at
+ * some time. */
 static bool
 can_do_without(const struct wait *w, struct err *e)
 {
-    if (has_settings(w) || e->kind == ERR_CONN)
+    if (has_settings(w) || e->kind == ERR_CONN || !strcmp(e->sqlstate, "55P03"))
         return false;
     *e = (struct err){.kind = ERR_NONE};
     return true;
