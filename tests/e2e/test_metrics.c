@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -516,18 +517,22 @@ strangers_at_the_port(void **state)
     proc_done(&p);
 }
 
-/* Clients that send a byte now and then are never silent. More of them than there are connections
- * delay no other client. */
+/* Clients that send a byte now and then are never silent. Many more of them than there are
+ * connections, all at once, delay no other client. */
 static void
 strangers_who_never_ask(void **state)
 {
-    enum { SLOW = 40 };
+    enum { SLOW = 2000 };
+    struct rlimit files;
     struct proc p;
     int slow[SLOW];
     char said[100] = "";
 
     (void)state;
     listen_with(&p, "");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    files.rlim_cur = files.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
     for (int i = 0; i < SLOW; i++)
         slow[i] = join();
     struct pollfd asked = {.fd = join(), .events = POLLIN};

@@ -50,6 +50,7 @@ struct http {
     int watch, timer, port;
     struct seat seats[CONNECTIONS_MOST];
     int taken;
+    bool has_closed; /* a connection, since the library ran last */
     int64_t last_age;
 };
 
@@ -141,6 +142,7 @@ on_connection(void *ctx, struct MHD_Connection *c, void **seat,
     struct seat *p = *seat;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        h->has_closed = true;
         h->taken -= p != NULL;
         if (p)
             *p = (struct seat){0};
@@ -202,16 +204,21 @@ on_request(void *ctx, struct MHD_Connection *c, const char *url, const char *met
 
 static void on_timer(void *ctx);
 
+/* At its limit the library does not look at clients that wait to connect. After a connection has
+ * closed it looks at them again, but only when it runs the next time, and no event causes that. */
 static void
 run(struct http *h)
 {
     MHD_UNSIGNED_LONG_LONG ms = 0;
 
+    h->has_closed = false;
     MHD_run(h->daemon);
     if (h->timer)
         loop_cancel(h->loop, h->timer);
     h->timer = 0;
-    if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+    if (h->has_closed)
+        h->timer = loop_at(h->loop, clock_ms(), on_timer, h);
+    else if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
         h->timer =
             loop_at(h->loop, clock_ms() + (ms < LOOK_MS ? (int64_t)ms : LOOK_MS), on_timer, h);
 }
