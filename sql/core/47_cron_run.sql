@@ -114,17 +114,19 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 declare
     s    schedule;
     room int := 100;
+    due  timestamptz := (select min(x.next_run) from schedule x);
 begin
+    -- Each look begins at due: a held snapshot keeps earlier times in the index, and these are read once only.
     -- Those that push all their missed times delay nobody: 1. the others, 2. one time of each, 3. more of the earliest
     for turn in 1..3 loop
-        for s in select * from schedule x where x.next_run <= at and (x.catch_up = 'all') = (turn > 1)
+        for s in select * from schedule x where x.next_run between due and at and (x.catch_up = 'all') = (turn > 1)
         order by x.next_run, x.name limit room
         for update skip locked loop
             room := room - cron_fire(s, at, case when turn = 3 then room else 1 end);
             exit when room <= 0;
         end loop;
     end loop;
-    return (select least(min(x.next_run), at + interval '1 s') from schedule x);
+    return (select least(min(x.next_run), at + interval '1 s') from schedule x where x.next_run >= due);
 end $$;
 comment on function cron_due(timestamptz) is 'For the scheduler''s step: pushes a job for each schedule that is due, '
     'at most 100 a call; what has many missed times to push waits for the others. Returns when to look again: now if '

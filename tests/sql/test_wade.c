@@ -457,6 +457,36 @@ runs_that_are_gone(void **state)
     PQfinish(c);
 }
 
+/* The times of a schedule that are over stay in the index under a snapshot. A step reads them once,
+ * and not for each of its looks. */
+static void
+times_that_are_over(void **state)
+{
+    static const char step[] = "select cron_due()", first[] = "select min(next_run) from schedule";
+    PGconn *c = core_new("times_over"), *holder = core_join("times_over");
+
+    (void)state;
+    pg_run(c, "set enable_seqscan = off; insert into schedule (name, cron, queue, next_run)"
+              " values ('s', '@hourly', 'q', now() + interval '1 h')");
+    int64_t fresh = (pages(c, step), pages(c, step));
+    pg_run(holder, "begin isolation level repeatable read; select count(*) from schedule");
+    pg_run(c,
+           "begin; insert into schedule (name, cron, queue, next_run) select 'd' || i, '@hourly',"
+           " 'q', now() - i * interval '1 s' from generate_series(1, 20000) i;"
+           " delete from schedule where name <> 's'; commit");
+    int64_t once = (pages(c, first), pages(c, first)), held = (pages(c, step), pages(c, step));
+    print_message("a look at schedules: %" PRId64 " pages, %" PRId64 " fresh, %" PRId64 " to read"
+                  " the old times\n",
+                  held, fresh, once);
+    assert_true(once > 200);
+    assert_true(held < fresh + once + 100);
+    pg_run(c, "update schedule set next_run = now() - interval '3 h'");
+    expect(c, "t", "select cron_due() > now()");
+    expect(c, "1", "select count(*) from queue");
+    PQfinish(holder);
+    PQfinish(c);
+}
+
 /* Pages of statements that look for ids of the caller's own, which are no v7 uuids, each by itself:
  * of jobs that are new, or (ID) finished. The first time, in which they are planned, does not
  * count. */
@@ -594,7 +624,7 @@ main(void)
         cmocka_unit_test(fifty_keys_for_long),         cmocka_unit_test(own_ids_in_history),
         cmocka_unit_test(many_fail_in_one_call),       cmocka_unit_test(many_complete_in_part),
         cmocka_unit_test(a_fold_undoes_no_lease),      cmocka_unit_test(runs_that_are_gone),
-        cmocka_unit_test(days_are_not_looked_through),
+        cmocka_unit_test(days_are_not_looked_through), cmocka_unit_test(times_that_are_over),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
