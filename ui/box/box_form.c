@@ -400,7 +400,7 @@ static void
 draw_typed(const struct form *f, struct grid *g, struct rect row, int i)
 {
     const struct form_field *field = &f->spec->fields[i];
-    struct rect box = row;
+    struct rect box = row = rect_row(row, 0); /* the row below it is blank */
 
     if (field->kind == FIELD_TIME)
         box.w = box.w < 10 ? box.w : 10;
