@@ -116,12 +116,26 @@ any_has_run(struct worker *w)
     return w->has_run;
 }
 
+/* The command of this slot has started. */
+static void
+note_start(const struct slot *s)
+{
+    struct worker *w = s->w;
+
+    w->has_run = true;
+    if (s->started_us / 1000 >= w->start_at_ms) /* an older one does not show that it works again */
+        w->start_wait_ms = 0;
+}
+
 /* Takes no jobs for a while, because a command could not be started. */
 static void
 wait_with_starts(struct worker *w, const char *why)
 {
     int64_t now = clock_ms();
 
+    for (int i = 0; i < w->o.jobs; i++) /* those that run for long have not said so yet */
+        if (w->slots[i].child && child_has_started(w->slots[i].child))
+            note_start(&w->slots[i]);
     if (w->start_wait_ms > 0 && now < w->start_at_ms) /* its job came together with the last one */
         return;
     if (w->start_wait_ms == 0)
@@ -145,17 +159,6 @@ start_failed(struct worker *w, int code)
         w->fatal = e;
     else
         wait_with_starts(w, e.text);
-}
-
-/* The command of this slot has started. */
-static void
-note_start(const struct slot *s)
-{
-    struct worker *w = s->w;
-
-    w->has_run = true;
-    if (s->started_us / 1000 >= w->start_at_ms) /* an older one does not show that it works again */
-        w->start_wait_ms = 0;
 }
 
 static void

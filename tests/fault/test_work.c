@@ -202,14 +202,14 @@ a_command_that_is_not_there_fails_no_job(void **state)
     leave(&p);
 }
 
-/* Makes the command `job`, which does nothing. */
+/* Makes the command `job`, which does this. */
 static void
-make_job(void)
+make_job(const char *line)
 {
     FILE *f = fopen("job", "we");
 
     assert_non_null(f);
-    fputs("#!/bin/sh\n", f);
+    fprintf(f, "#!/bin/sh\n%s\n", line);
     fchmod(fileno(f), 0700);
     fclose(f);
 }
@@ -235,7 +235,7 @@ a_new_command_ends_no_worker(void **state)
 
     (void)state;
     enter(&p, "deploy");
-    make_job();
+    make_job("");
     push(&p, "q");
     int fd = open("job", O_WRONLY | O_APPEND | O_CLOEXEC);
     bool is_busy = is_busy_file("./job");
@@ -256,6 +256,51 @@ a_new_command_ends_no_worker(void **state)
     check(&p, "select count(*) from queues.attempt", "0");
     proc_ends(&w);
     unlink("job");
+    leave(&p);
+}
+
+/* Waits until the worker has written the text so many times. */
+static void
+wait_said(struct proc *w, const char *text, int times)
+{
+    for (int left = LOOKS, n = 0; n < times; left--) {
+        char *said = proc_errors(w);
+        n = 0;
+        for (const char *at = said; (at = strstr(at, text)); at++)
+            n++;
+        if (n < times && left == 0) {
+            proc_done(w);
+            fail_msg("'%s' came %d times, not %d, in: %s", text, n, times, said);
+        }
+        free(said);
+        poll(NULL, 0, n < times ? LOOK_MS : 0);
+    }
+}
+
+/* The command is away twice, and between that one was started that still runs: the second time is
+ * not a part of the first. */
+static void
+a_command_that_runs_has_started(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "deploys");
+    make_job("echo >>started; read line <gate");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work --jobs 3 -- ./job", p.dsn);
+    for (int n = 1; n <= 2; n++) {
+        wait_started(n);
+        assert_int_equal(rename("job", "job.new"), 0);
+        push(&p, "q");
+        wait_said(&w, "giving jobs back", n);
+        assert_int_equal(rename("job.new", "job"), 0);
+    }
+    wait_started(3);
+    proc_done(&w);
+    unlink("job");
+    unlink("started");
     leave(&p);
 }
 
@@ -856,6 +901,7 @@ main(void)
         cmocka_unit_test(what_a_command_does_is_in_the_books),
         cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
         cmocka_unit_test(a_new_command_ends_no_worker),
+        cmocka_unit_test(a_command_that_runs_has_started),
         cmocka_unit_test(the_end_of_a_command_is_always_seen),
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
