@@ -3,7 +3,6 @@
  */
 #include "tests/harness.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,23 +336,51 @@ a_value_may_be_left_out(void **state)
     check_refused("jobs --watch 5ms", "--watch: '5ms' is too short");
 }
 
-/* --help goes to standard output: cmocka's own lines must not drown in it */
+/* What --help prints. It goes to standard output: cmocka's own lines must not drown in it. */
 static void
-help_is_answered(void **state)
+read_help(const char *words, char *text, size_t size)
 {
     struct line l;
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC), out = dup(STDOUT_FILENO);
+    FILE *f = tmpfile();
+    int out = dup(STDOUT_FILENO);
 
-    (void)state;
+    assert_non_null(f);
     fflush(stdout);
-    dup2(null, STDOUT_FILENO);
-    decode(&l, "work --help");
+    dup2(fileno(f), STDOUT_FILENO);
+    decode(&l, words);
     fflush(stdout);
     dup2(out, STDOUT_FILENO);
     close(out);
-    close(null);
     assert_true(l.ok && l.help);
     done(&l);
+    rewind(f);
+    text[fread(text, 1, size - 1, f)] = '\0';
+    fclose(f);
+}
+
+/* What the verbs do begins in one column, and each exit code is named. */
+static void
+help_is_answered(void **state)
+{
+    static char text[32768];
+    char line[40];
+
+    (void)state;
+    read_help("work --help", text, sizeof text);
+    assert_non_null(strstr(text, "usage: queuetop work"));
+    read_help("--help", text, sizeof text);
+    for (const struct cli_verb *const *table = cli_verbs; *table; table++)
+        for (const struct cli_verb *v = *table; v->name; v++) {
+            if (!*v->name || !v->help)
+                continue;
+            snprintf(line, sizeof line, "\n  %-11s %.12s", v->name, v->help);
+            if (!strstr(text, line) || strlen(v->name) > 11)
+                fail_msg("%s is out of line", v->name);
+        }
+    for (int code = 0; code <= 10; code++) {
+        snprintf(line, sizeof line, "%d ", code);
+        assert_non_null(strstr(strstr(text, "\nexit: "), line));
+    }
 }
 
 static void

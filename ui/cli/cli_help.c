@@ -101,7 +101,7 @@ print_verbs(void)
     for (const struct cli_verb *const *table = cli_verbs; *table; table++)
         for (const struct cli_verb *v = *table; v->name; v++)
             if (*v->name && v->help) /* a verb without help is internal */
-                printf("  %-10s %s\n", v->name, v->help);
+                printf("  %-11s %s\n", v->name, v->help);
 }
 
 static void
@@ -142,7 +142,7 @@ cli_help(const struct cli *c)
     if (program)
         printf("\nexit: 0 done, 1 nothing matched, 2 usage, 3 refused, 4 no server, 5 the server "
                "said no,\n6 stopped in part, 7 the job failed, 8 time over, 10 ended somehow "
-               "(these: --wait)\n");
+               "(these: --wait),\n9 doctor found something that is wrong\n");
 }
 
 void
