@@ -11,14 +11,21 @@
 #include "model/base/mem.h"
 #include "tests/proc.h"
 
-/* Twelve jobs that were pushed an hour ago. */
+/* Twelve jobs that were pushed that long ago. */
+static void
+push_ago(const char *ago)
+{
+    pg_run(con_db(), "insert into queue (queue) select 'mail.send' from generate_series(1, 12)");
+    pg_run(con_db(),
+           "update queue set created = created - interval '%s', changed = changed - interval '%s'",
+           ago, ago);
+    pg_run(con_db(), "update delta set at = at - interval '%s'", ago);
+}
+
 static void
 push_old(void)
 {
-    pg_run(con_db(), "insert into queue (queue) select 'mail.send' from generate_series(1, 12)");
-    pg_run(con_db(), "update queue set created = created - interval '1 h', "
-                     "changed = changed - interval '1 h'");
-    pg_run(con_db(), "update delta set at = at - interval '1 h'");
+    push_ago("1 h");
 }
 
 static void
@@ -48,6 +55,20 @@ nobody_is_the_first_alert(void **state)
     con_start(&vt, 45, 140, NULL);
     vt_want(&vt, "no worker or scheduler");
     vt_want(&vt, "start queuetop work -- COMMAND");
+    con_quit(&vt);
+}
+
+/* Who is missing is named alone: "no worker is broken" would say that all of them are well. */
+static void
+who_is_missing_is_not_broken(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    push_ago("30 s");
+    con_start(&vt, 45, 140, NULL);
+    vt_want_row(&vt, 2, " no worker or scheduler");
+    assert_false(vt_find(&vt, "is broken", NULL, NULL));
     con_quit(&vt);
 }
 
@@ -140,6 +161,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nobody_is_the_first_alert, con_empty),
+        cmocka_unit_test_setup(who_is_missing_is_not_broken, con_empty),
         cmocka_unit_test_setup(any_sign_of_life_ends_it, con_empty),
         cmocka_unit_test_setup(an_overdue_schedule_says_so, con_empty),
         cmocka_unit_test_setup(verbs_say_it, con_empty),

@@ -56,6 +56,7 @@ look_at_life(struct look *l)
                                      .row = "",
                                      .where = t[i].where,
                                      .is_words = true,
+                                     .is_missing = true,
                                      .what = t[i].what,
                                      .key = t[i].key,
                                      .act = "look"});

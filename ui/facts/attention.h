@@ -20,6 +20,7 @@ struct alert {
     const char *row;      /* id of the row, "" = none; on Failed: the queue */
     const char *where; /* queue, node, schedule; or who is not there. All texts are in the arena */
     bool is_words;     /* `where` holds words of ours, not a name: it is not cut */
+    bool is_missing;   /* `where` says who is not there: "no worker" */
     const char *what;  /* sentence */
     const char *key;   /* the key that helps, "" = none */
     const char *act;   /* what the key does */

@@ -245,7 +245,8 @@ say_kept(struct pen *p, const struct app *a)
 }
 
 /* "worker-4 is broken, 3 want a look": all alerts, as the header counts them. If there is only one
- * of a kind, it is named. */
+ * of a kind, it is named. Who is not there is named alone: "no worker is broken" would say the
+ * opposite. */
 static void
 say_verdicts(struct app *a, struct pen *p)
 {
@@ -253,7 +254,8 @@ say_verdicts(struct app *a, struct pen *p)
     const struct alert *warning = all->bad < all->n ? &all->alerts[all->bad] : NULL;
 
     if (all->bad == 1)
-        pen_printf(p, ROLE_BAD, " %s is broken", all->alerts[0].where);
+        pen_printf(p, ROLE_BAD, all->alerts[0].is_missing ? " %s" : " %s is broken",
+                   all->alerts[0].where);
     else if (all->bad > 1)
         pen_printf(p, ROLE_BAD, " %d are broken", all->bad);
     if (all->warn > 0)
