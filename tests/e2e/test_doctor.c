@@ -222,7 +222,7 @@ static const struct {
     {"WARN     autovacuum",                                                              WARN,                                                      "alter table node set (autovacuum_enabled = false)",
      "run: alter table \"doc's %q\".node reset (autovacuum_enabled)"                                                                                                                                                                                                                                            },
     {"WARN     unwanted",                                                                WARN,                                                      "select push('lonely', '1');" CUT OLD,
-     "queue lonely: 1 leases wait"                                                                                                                                                                                                                                                                              },
+     "queue lonely: 1 lease waits, and"                                                                                                                                                                                                                                                                         },
     {"WARN     recount",                                                                 WARN,
      "update tick set settled = 'm', at = now() - interval '1 h' where tick = (select max(tick) "
      "from tick)",                                                                                                                                                                                           "came to \"m\""                                                                                    },
@@ -260,19 +260,19 @@ static const struct {
      "schedule s stands still: no zone"},
     {"BAD      orphans",                          BAD,
      "select push('o', '1');" CUT OLD "delete from work_queue where queue = 'o'",
-     "queue o: 1 ready jobs are in no lease"                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     },
+     "queue o: 1 ready job is in no lease"                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     },
     {"BAD      leases",        BAD,
      "select count(*) from claim('gone', 1); update work_queue set lock_timeout = now() - interval "
-     "'1 h' where lock_key = 'gone'",                                                                                                                                                              "node gone holds 1 leases"},
+     "'1 h' where lock_key = 'gone'",                                                                                                                                                                "node gone holds 1 lease"},
     {"BAD      counters",                                                    BAD,
      "select push('c', '1'), push('c', '2');" CUT "delete from queue where queue = 'c'",
-     "queue c: counted are 2 ready"                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  },
+     "queue c: counted are 2 ready"                                                                                                                                                                                                                                                                                                                                                                                                                                                                               },
     {"BAD      partitions", BAD,
      "do $$ begin execute format('drop table attempt_%s', to_char(now() at time zone 'UTC' + "
      "interval '1 day', 'YYYYMMDD')); end $$",                                                                                                                                                                       "there is no table attempt_"},
     {"BAD      xids",                                           BAD,
      "update pg_database set datfrozenxid = (4294967296 + txid_current() - 1050000000)::text::xid "
-     "where datname = 'template0'","run: vacuumdb --freeze 'template0'"                                                                                                                                                                                                                                                                          },
+     "where datname = 'template0'","run: vacuumdb --freeze 'template0'"                                                                                                                                                                                                                                                                       },
     {"BAD      settings",                                                      BAD,                                                                           "alter system set autovacuum = off",
      "run: alter system set autovacuum = on; select pg"},
 };
@@ -354,7 +354,7 @@ fix_mends_what_is_safe(void **state)
     want(BAD, "--json", "\"fix\":\"release --node NODE\"");
     want(2, "--yes", "");
     want(2, "--fix --json", "");
-    want(2, "--fix", "node n%s\\ holds 1 leases"); /* nobody to ask */
+    want(2, "--fix", "node n%s\\ holds 1 lease"); /* nobody to ask */
     want(BAD, "--fix --dry-run", "would change");
     pg_wait(conn, "select count(distinct lock_key) = 3 from work_queue where lock_timeout < now()",
             "t", END_MS);

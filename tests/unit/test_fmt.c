@@ -177,6 +177,8 @@ test_words(void **state)
     is(fmt_plural(1, "job"), "1 job");
     is(fmt_plural(1204, "job"), "1,204 jobs");
     is(fmt_plural(0, "row"), "0 rows");
+    is(fmt_they(1, 0, "wait"), "1 waits");
+    is(fmt_they(1204, 1, "wait"), "~1,204 wait");
 }
 
 /* Every number gives valid text that fits. */

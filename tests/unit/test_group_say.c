@@ -118,6 +118,9 @@ the_last_time(void **state)
     f.past_looked = 812;
     expect_said("11-01 14:02 carol requeued 812 jobs: 3 failed again, 7 wait or run, 802 ended",
                 group_say_past(&d, now, true, &out));
+    f.past_waiting = 1;
+    expect_said("11-01 14:02 carol requeued 812 jobs: 3 failed again, 1 waits or runs, 808 ended",
+                group_say_past(&d, now, true, &out));
     f.past_verb = "discard";
     expect_said("11-01 14:02 carol discarded 812 jobs", group_say_past(&d, now, true, &out));
 }
@@ -138,6 +141,12 @@ what_a_requeue_does(void **state)
     expect_said("r: 4,000 jobs run again, one more try each; behind 5,056 that wait: the first "
                 "starts about 14:44, the last about 15:17",
                 requeue_say_line(&r, &out));
+    g.n = q.ready = 1;
+    expect_said("r: 1 job runs again, one more try; behind 1 that waits: the first starts about "
+                "14:02, the last about 14:02",
+                requeue_say_line(&r, &out));
+    expect_said("behind 1 that waits in search.index", requeue_say_before(&r, &out));
+    g.n = 4000;
     q.ready = 0;
     expect_said("nothing waits before them in search.index", requeue_say_before(&r, &out));
     q.paused = 1;

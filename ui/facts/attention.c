@@ -237,9 +237,9 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
         by = ", no living node takes it";
     if (line->o.trend != TREND_FILLS)
         mending_say_backlog(&of, &line->q, &fewer);
-    const char *said = arena_printf(l->mem, "oldest job waits %s%s%s%s; %s wait", fmt_age(age).s,
+    const char *said = arena_printf(l->mem, "oldest job waits %s%s%s%s; %s", fmt_age(age).s,
                                     fewer.len ? fewer.data : "", by, until,
-                                    fmt_about(line->q.ready, line->q.approx).s);
+                                    fmt_they(line->q.ready, line->q.approx, "wait").s);
     buf_free(&fewer);
     return said;
 }

@@ -162,7 +162,8 @@ group_say_past(const struct group_detail *d, int64_t now_ms, bool utc, struct bu
         buf_printf(out, "of %s ", fmt_count(f->past_looked).s);
     buf_printf(out, "%s failed again", fmt_count(f->past_failed).s);
     if (f->past_waiting > 0)
-        buf_printf(out, ", %s wait or run", fmt_count(f->past_waiting).s);
+        buf_printf(out, f->past_waiting == 1 ? ", %s waits or runs" : ", %s wait or run",
+                   fmt_count(f->past_waiting).s);
     buf_printf(out, ", %s ended", fmt_count(f->past_looked - f->past_failed - f->past_waiting).s);
 }
 
@@ -171,8 +172,12 @@ group_say_past(const struct group_detail *d, int64_t now_ms, bool utc, struct bu
 void
 requeue_say_what(const struct requeue *r, struct buf *out)
 {
-    buf_printf(out, "%s%s %s", fmt_plural(r->g->n, "job").s, r->g->capped == 1 ? " or more" : "",
-               r->ours ? "run again, one more try each" : "again, each by its id");
+    if (r->g->n == 1)
+        buf_str(out, r->ours ? "1 job runs again, one more try" : "1 job again, by its id");
+    else
+        buf_printf(out, "%s%s %s", fmt_plural(r->g->n, "job").s,
+                   r->g->capped == 1 ? " or more" : "",
+                   r->ours ? "run again, one more try each" : "again, each by its id");
 }
 
 void
@@ -185,7 +190,8 @@ requeue_say_before(const struct requeue *r, struct buf *out)
     if (q->paused == 1)
         buf_printf(out, "%s is paused: they would wait", r->g->queue);
     else if (q->ready > 0)
-        buf_printf(out, "behind %s that wait in %s", fmt_about(q->ready, q->approx).s, r->g->queue);
+        buf_printf(out, "behind %s in %s", fmt_they(q->ready, q->approx, "that wait").s,
+                   r->g->queue);
     else
         buf_printf(out, "nothing waits before them in %s", r->g->queue);
 }
@@ -252,7 +258,7 @@ requeue_say_line(const struct requeue *r, struct buf *out)
     requeue_say_what(r, out);
     requeue_say_before(r, &before);
     if (r->q && r->q->ready > 0 && r->q->paused != 1)
-        buf_printf(out, "; behind %s that wait", fmt_about(r->q->ready, r->q->approx).s);
+        buf_printf(out, "; behind %s", fmt_they(r->q->ready, r->q->approx, "that wait").s);
     else if (before.len > 0)
         buf_printf(out, "; %s", before.data);
     if (!isnan(f.rate)) {
@@ -282,6 +288,7 @@ group_say_cause(const struct group_detail *d, const struct group_row *g, int64_t
     else
         buf_printf(out, "none was tried since %s: cause still there?", since.s);
     if (f->retrying > 0)
-        buf_printf(out, "; %s more wait to try again with it", fmt_count(f->retrying).s);
+        buf_printf(out, "; %s more wait%s to try again with it", fmt_count(f->retrying).s,
+                   f->retrying == 1 ? "s" : "");
     return true;
 }

@@ -15,7 +15,7 @@ say_pause(const struct queue_row *q, int64_t now_ms, struct buf *out)
     if (q->paused_ms != FIELD_NULL)
         buf_printf(out, " for %s", fmt_age(now_ms - q->paused_ms).s);
     if (q->ready > 0)
-        buf_printf(out, ", %s wait", fmt_about(q->ready, q->approx).s);
+        buf_printf(out, ", %s", fmt_they(q->ready, q->approx, "wait").s);
     if (*q->pause_reason)
         buf_printf(out, ": \"%s\"", q->pause_reason);
 }
@@ -51,7 +51,7 @@ queue_say_trend(const struct queue_line *l, int64_t now_ms, bool utc, struct buf
                    queue_empty_at(l, now_ms, utc, 0).s);
         break;
     case TREND_STANDS:
-        buf_printf(out, "nothing completes, %s wait", fmt_about(l->q.ready, l->q.approx).s);
+        buf_printf(out, "nothing completes, %s", fmt_they(l->q.ready, l->q.approx, "wait").s);
         break;
     case TREND_STEADY:
         buf_printf(out, "steady: in 5 minutes %s/s came in, %s/s went out", fmt_rate(f.in).s,
@@ -124,8 +124,8 @@ queue_say_advice(const struct queue_line *l, struct buf *out)
         buf_str(out, "held by its rate limit: no token is left (l changes it)");
         break;
     case HELD_KEYS:
-        buf_printf(out, "held by keys: %s wait for others with the same concurrency key",
-                   fmt_plural(l->q.blocked, "job").s);
+        buf_printf(out, "held by keys: %s wait%s for others with the same concurrency key",
+                   fmt_plural(l->q.blocked, "job").s, l->q.blocked == 1 ? "s" : "");
         break;
     case HELD_FAILING:
         buf_printf(out, "%s failed for good in 5 minutes, %s completed (3 shows why)",

@@ -292,3 +292,11 @@ fmt_plural(int64_t n, const char *noun)
 
     return format_text("%s %.18s%s", count.s, noun, n == 1 ? "" : "s");
 }
+
+struct fmt
+fmt_they(int64_t n, int approx, const char *verb)
+{
+    struct fmt count = fmt_about(n, approx);
+
+    return format_text("%s %.18s%s", count.s, verb, n == 1 ? "s" : "");
+}

@@ -43,5 +43,7 @@ struct fmt fmt_id_tail(const char *id);
 
 /* "1 job", "402 jobs", "1,204 jobs": the plural is the noun and an s. */
 struct fmt fmt_plural(int64_t n, const char *noun);
+/* "1 waits", "5,056 wait", "~9 wait": the verb of one has an s. approx as in fmt_about. */
+struct fmt fmt_they(int64_t n, int approx, const char *verb);
 
 #endif
