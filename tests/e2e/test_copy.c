@@ -189,6 +189,43 @@ says_how_much_was_copied(void **state)
     vt_done(&vt);
 }
 
+/* Each member once, a time as a time, and a span of time as a number: in JSON and for people. */
+static void
+names_times_and_spans(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail.send", 1);
+    con_node("n1", true);
+    pg_run(con_db(), "update node set clock_ahead = interval '12 ms'");
+    pg_run(con_db(), "select pause(gen_random_uuid(), 'mail.send', 'lunch')");
+    pg_run(con_db(), "select schedule_set(gen_random_uuid(), 'daily', '{\"cron\": \"@daily\", "
+                     "\"queue\": \"mail.send\"}')");
+    start(&vt, "xterm-256color", "");
+    vt_keys(&vt, "Y");
+    vt_want(&vt, "copied: the row as JSON");
+    assert_string_equal(
+        pg_value(con_db(),
+                 "select concat_ws(' ', count(*) = count(distinct k), max(j ->> 'paused'), "
+                 "max(j ->> 'paused_at') ~ '^20') from (select $x$%s$x$::json as j) x, "
+                 "json_object_keys(j) k",
+                 copied(&vt)),
+        "t true t");
+    vt_keys(&vt, "4");
+    vt_want(&vt, "n1");
+    vt_keys(&vt, "f");
+    vt_want(&vt, "clock_ahead_ms 12 ");
+    assert_false(vt_find(&vt, "1970", NULL, NULL));
+    vt_keys(&vt, "esc 5");
+    vt_want(&vt, "@daily");
+    vt_keys(&vt, "f");
+    vt_want(&vt, "next_run      20");
+    vt_keys(&vt, "esc q");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+}
+
 static void
 shows_rows_in_full(void **state)
 {
@@ -291,6 +328,7 @@ main(void)
         cmocka_unit_test_setup(copies_through_multiplexers, con_empty),
         cmocka_unit_test_setup(works_in_tmux, con_empty),
         cmocka_unit_test_setup(says_how_much_was_copied, con_empty),
+        cmocka_unit_test_setup(names_times_and_spans, con_empty),
         cmocka_unit_test_setup(shows_rows_in_full, con_empty),
         cmocka_unit_test_setup(sets_limits, con_empty),
         cmocka_unit_test_setup(sets_limits_of_a_long_name, con_empty),

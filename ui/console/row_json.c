@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,19 +28,42 @@ is_ours(const struct field *f)
     return !strcmp(f->name, "cursor") || !strcmp(f->name, "version");
 }
 
-/* Whether the field is a time: "created_ms" is one, "run_timeout_ms" is not. */
+/* Whether the field is a time: "created_ms" is one, "run_timeout_ms" is not. Names are compared
+ * whole, because "last_run_ms" is a time and "run_ms" is none. */
 static bool
 is_time(const struct field *f)
 {
-    static const char *const spans[] = {"timeout", "took", "wait_", "run_p", "run_ms"};
+    static const char *const spans[] = {"run_ms", "run_timeout_ms", "lease_timeout_ms",
+                                        "last_took_ms", "clock_ahead_ms"};
     size_t len = strlen(f->name);
 
     if (f->type != F_I64 || len < 3 || strcmp(f->name + len - 3, "_ms") != 0)
         return false;
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
-        if (strstr(f->name, spans[i]))
+        if (!strcmp(f->name, spans[i]))
             return false;
     return true;
+}
+
+/* The name of a time has no "_ms". If another field has that name already, "_at" follows: a queue
+ * has "paused", yes or no, and "paused_at", since when. */
+static struct fmt
+name_of(const struct record *rec, const struct field *f)
+{
+    size_t len = strlen(f->name);
+    struct fmt name;
+
+    if (!is_time(f)) {
+        snprintf(name.s, sizeof name.s, "%s", f->name);
+        return name;
+    }
+    snprintf(name.s, sizeof name.s, "%.*s", (int)len - 3, f->name);
+    for (int i = 0; i < rec->n; i++)
+        if (!strcmp(rec->fields[i].name, name.s)) {
+            snprintf(name.s, sizeof name.s, "%.*s_at", (int)len - 3, f->name);
+            break;
+        }
+    return name;
 }
 
 static void
@@ -87,9 +111,9 @@ add_value(struct buf *out, const struct field *f, const void *row)
 }
 
 static void
-add_name(struct buf *out, const char *name, size_t len)
+add_name(struct buf *out, const char *name)
 {
-    buf_printf(out, "%s\"%.*s\": ", out->len > 1 ? ", " : "", (int)len, name);
+    buf_printf(out, "%s\"%s\": ", out->len > 1 ? ", " : "", name);
 }
 
 /* Leaves out fields that only this program needs, and fields that were written already. */
@@ -100,7 +124,7 @@ add_record(struct buf *out, const struct record *rec, const void *row)
         const struct field *f = &rec->fields[i];
         if (is_ours(f) || (out->len > 1 && i == 0 && !strcmp(f->name, "queue")))
             continue;
-        add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
+        add_name(out, name_of(rec, f).s);
         add_value(out, f, row);
     }
 }
@@ -116,7 +140,7 @@ add_job(struct buf *out, const struct job_detail *j)
         const struct field *f = &record_detail.fields[i];
         if (is_ours(f))
             continue;
-        add_name(out, f->name, strlen(f->name) - (is_time(f) ? 3 : 0));
+        add_name(out, name_of(&record_detail, f).s);
         if (whole && !strcmp(f->name, "payload"))
             json_compact(out, j->payload, strlen(j->payload));
         else
@@ -136,7 +160,7 @@ add_cells(const struct app *a, const struct list *l, const void *row, struct buf
         buf_clear(&cell);
         buf_str(&cell, "");
         column_text(c, row, &ctx, 0, &cell);
-        add_name(out, c->name, strlen(c->name));
+        add_name(out, c->name);
         json_string(out, cell.data, cell.len);
     }
     buf_free(&cell);
@@ -180,10 +204,10 @@ add_row(const struct app *a, const struct list *l, const void *row, struct buf *
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void
-add_line(struct buf *out, const struct app *a, const struct field *f, const void *row)
+add_line(struct buf *out, const struct app *a, const struct record *rec, int i, const void *row)
 {
+    const struct field *f = &rec->fields[i];
     int64_t big = f->type == F_I64 ? *(const int64_t *)field_at(row, f) : 0;
-    size_t len = strlen(f->name);
     struct buf value = {0};
 
     buf_str(&value, "");
@@ -194,7 +218,7 @@ add_line(struct buf *out, const struct app *a, const struct field *f, const void
     else
         add_value(&value, f, row);
     if (value.len > 0 && strcmp(value.data, "null") != 0)
-        buf_printf(out, "%-13.*s %s\n", (int)(len - (is_time(f) ? 3 : 0)), f->name, value.data);
+        buf_printf(out, "%-13s %s\n", name_of(rec, f).s, value.data);
     buf_free(&value);
 }
 
@@ -227,7 +251,7 @@ row_lines(const struct app *a, struct buf *out)
     for (int k = 0; t && k < 2 && t->records[k]; k++)
         for (int i = k; i < t->records[k]->n; i++) /* the second repeats the queue */
             if (!is_ours(&t->records[k]->fields[i]))
-                add_line(out, a, &t->records[k]->fields[i], row);
+                add_line(out, a, t->records[k], i, row);
     if (row && !t)
         add_cell_lines(a, l, row, out);
 }
