@@ -25,8 +25,9 @@ enum {
     DRAIN_MS = 9000,  /* when worker-3 is asked to drain */
     EXPORT_MS = 5000, /* when the report begins, and the pause before the next one */
     EXPORT_LASTS_MS = 660000,
-    LOOK_MS = 2000,    /* between looks at the backlog */
-    SWING_MS = 150000, /* period of the slowest swing */
+    SETUP_LASTS_MS = 60000, /* as long as a step of the start may take: the machine may be busy */
+    LOOK_MS = 2000,         /* between looks at the backlog */
+    SWING_MS = 150000,      /* period of the slowest swing */
     ONE_PERCENT = 100,
 };
 
@@ -175,6 +176,8 @@ say_once(struct cli *c, struct db *db, const char *name, bool bare, struct err *
     struct db_stmt stmt;
     struct db_call call = console_call(&stmt, name, bare);
     struct db_reply reply = {0};
+
+    call.statement_timeout_ms = SETUP_LASTS_MS;
     bool ok = db_do(db, c->loop, &call, &reply, e);
 
     db_reply_done(&reply);
