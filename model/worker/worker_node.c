@@ -198,7 +198,7 @@ on_tidy(void *ctx, const struct err *e, const char *text)
         w->untidy--;
         w->tidy_at_ms = clock_ms() + TIDY_MS;
         if (strcmp(text, "0") != 0)
-            log_line(LOG_INFO, "gave back %s jobs of a claim whose answer was lost", text);
+            log_line(LOG_INFO, "jobs given back of a claim whose answer was lost: %s", text);
     } else if (e->kind != ERR_CONN) {
         w->untidy = 0; /* give up: the unknown leases will expire */
         log_line(LOG_WARN, "keep_only: %s", e->text);

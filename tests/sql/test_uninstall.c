@@ -296,7 +296,7 @@ the_audit_is_purged_by_its_own_verb(void **state)
                         "42501");
     PQfinish(op);
     check(&p, "1", "select count(*) from queues.audit where queue = 'q7'");
-    says(p.dsn, "purge-audit --older-than 90d --yes", 0, "1 actions forgotten");
+    says(p.dsn, "purge-audit --older-than 90d --yes", 0, "1 action forgotten");
     PQfinish(p.conn);
 }
 

@@ -309,7 +309,8 @@ end_check(struct cli *c, const struct report *r)
     if (r->bad)
         printf("%d of %d sections do not fit\n", r->bad, r->good + r->bad);
     else
-        printf("%d sections fit; everything was rolled back\n", r->good);
+        printf("%d section%s fit%s; everything was rolled back\n", r->good, r->good == 1 ? "" : "s",
+               r->good == 1 ? "s" : "");
     int code = cli_flush_look(c);
     return r->bad ? CLI_SERVER : code;
 }

@@ -358,7 +358,7 @@ purge_audit(struct cli *c, const struct audit_words *w, const char *before)
         }
     }
     free(action);
-    snprintf(line, sizeof line, "%" PRId64 " actions forgotten", gone);
+    snprintf(line, sizeof line, "%" PRId64 " action%s forgotten", gone, gone == 1 ? "" : "s");
     print_line(NULL, line);
     return CLI_DONE;
 }
