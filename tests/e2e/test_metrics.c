@@ -333,6 +333,7 @@ they_wait_for_their_database(void **state)
     proc_queuetop(&p, NULL, "-d \"%s\" metrics --file %s --interval 1s", late, path);
     proc_queuetop(&record, NULL, "-d \"%s\" record %s/tape", late, folder);
     file_says(path, "queuetop_up{source=\"metrics_late\"} 0\n");
+    proc_want(&p, "does not exist");
     proc_want(&record, "does not exist");
     assert_string_equal(pg_newdb("metrics_late"), late);
     proc_check(0, NULL, NULL, "-d \"%s\" install", late);

@@ -53,6 +53,7 @@ struct exporter {
     int64_t until_ms; /* end of the only look; 0 = until a signal */
     int64_t write_ms; /* when the file must be written next */
     bool told;        /* the user knows that the file can't be written */
+    bool has_said;    /* and why sources have no figures */
 };
 
 static const enum topic topics[] = {TOPIC_QUEUES, TOPIC_LIFE,  TOPIC_PACE,
@@ -183,6 +184,24 @@ on_signal(void *ctx, int signo)
     loop_stop(x->c->loop);
 }
 
+/* Says why sources have no figures; true if there are any. */
+static bool
+say_why(const struct exporter *x, bool aloud)
+{
+    bool any = false;
+
+    for (int i = 0; i < sources_n(x->ss); i++) {
+        struct source_line line;
+        sources_line(x->ss, i, &line);
+        if (!*line.why || line.state == SOURCE_LOOK_ONLY)
+            continue;
+        any = true;
+        if (aloud)
+            cli_say(x->c, "%s: %s", line.name, line.why);
+    }
+    return any;
+}
+
 static void
 look(void *ctx)
 {
@@ -190,6 +209,8 @@ look(void *ctx)
     int64_t now = clock_ms();
 
     want_all(x);
+    if (!x->until_ms)
+        x->has_said = say_why(x, !x->has_said);
     if (x->until_ms && (all_known(x) || now >= x->until_ms)) {
         loop_stop(x->c->loop);
         return;
@@ -209,12 +230,7 @@ print_once(struct exporter *x)
     int up = write_page(x, !x->o->plain, &text);
     fwrite(text.data, 1, text.len, stdout);
     buf_free(&text);
-    for (int i = 0; i < sources_n(x->ss); i++) {
-        struct source_line line;
-        sources_line(x->ss, i, &line);
-        if (*line.why && line.state != SOURCE_LOOK_ONLY)
-            cli_say(x->c, "%s: %s", line.name, line.why);
-    }
+    say_why(x, true);
     int code = cli_flush_look(x->c);
     return code == CLI_DONE && up == 0 ? CLI_NO_SERVER : code;
 }
