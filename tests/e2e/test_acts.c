@@ -391,7 +391,7 @@ the_dead_node_comes_first(void **state)
                      "is not null");
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "4");
-    vt_want(&vt, "cut off"); /* while its last heartbeat is new */
+    vt_want(&vt, "▲ 1 cut off  1 up "); /* while its last heartbeat is new */
     pg_run(con_db(), "update node set heartbeat = now() - interval '1 h' "
                      "where lock_key = 'worker-4'");
     vt_want(&vt, "worker-4 is dead");

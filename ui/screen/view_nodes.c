@@ -214,9 +214,18 @@ add_known(int64_t sum, int64_t n)
 }
 
 struct sum { /* summary of the nodes that are shown */
-    int dead, late, draining, asleep, up;
+    int dead, late, cut_off, draining, asleep, up;
     int64_t slots, at_work, lost, leases, over;
 };
+
+static void
+add_state(struct sum *s, const char *state)
+{
+    s->late += !strcmp(state, "late");
+    s->draining += !strcmp(state, "draining");
+    s->asleep += !strcmp(state, "asleep");
+    s->up += !strcmp(state, "up");
+}
 
 static struct sum
 sum_of(const struct nodes *v)
@@ -226,11 +235,12 @@ sum_of(const struct nodes *v)
     for (int i = 0; i < list_count(v->table.list); i++) {
         const struct node_row *n = list_row(v->table.list, i);
         bool dead = !strcmp(n->state, "dead") || !strcmp(n->state, "unknown");
-        s.dead += dead;
-        s.late += !strcmp(n->state, "late");
-        s.draining += !strcmp(n->state, "draining");
-        s.asleep += !strcmp(n->state, "asleep");
-        s.up += !strcmp(n->state, "up");
+        if (dead)
+            s.dead++;
+        else if (node_is_cut_off(n))
+            s.cut_off++;
+        else
+            add_state(&s, n->state);
         s.slots += !dead && n->slots > 0 ? n->slots : 0;
         *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
         s.leases = add_known(s.leases, n->leases);
@@ -247,6 +257,8 @@ say_states(struct pen *p, const struct sum *s, bool foreign)
                    s->dead);
     if (s->late > 0)
         pen_printf(p, ROLE_WARN, " ▲ %d late ", s->late);
+    if (s->cut_off > 0)
+        pen_printf(p, ROLE_WARN, " ▲ %d cut off ", s->cut_off);
     if (s->draining > 0)
         pen_printf(p, ROLE_DIM, " ‖ %d drain%s ", s->draining, s->draining == 1 ? "s" : "");
     if (s->asleep > 0)
