@@ -182,6 +182,13 @@ no_such_key(struct parser *p, int start, int len)
     return false;
 }
 
+/* error:"" is the group of the failed jobs that have no error. */
+static bool
+may_be_empty(const struct filter_term *t)
+{
+    return t->is_quoted && t->key == KEY_ERROR && t->op == ':';
+}
+
 /* Cuts the next term out; false with *e when it is malformed. t->len = 0 at the end. */
 static bool
 next_term(struct parser *p, int *at, struct filter_term *t)
@@ -218,7 +225,7 @@ next_term(struct parser *p, int *at, struct filter_term *t)
     t->len = *at - t->start;
     if (!closed)
         return fail_at(p, value_at, *at - value_at, "the quote is not closed");
-    if (t->len > 0 && !t->value[0])
+    if (t->len > 0 && !t->value[0] && !may_be_empty(t))
         return fail_at(p, t->start, t->len, "a value is missing");
     return true;
 }

@@ -3,6 +3,7 @@
  *   state:failed,retry  queue:mail  node:worker-1  kind:resize    exact: no wildcards
  *   error:"timeout after N"      the group of this error;  error~text  a part of the error
  *   error:" ~/bin/x"             the group of an error that begins with ~
+ *   error:""                     the group of failed jobs that have no error
  *   age>5m  age<2h  tries>=3  tries<2  tries:0      age counts from when the job was made
  *   id:UUID                      one job
  *   payload~text                 a part of the payload

@@ -66,6 +66,23 @@ takes_only_its_group(void **state)
 }
 
 static void
+opens_the_group_without_an_error(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail.send", 2, "");
+    con_failed("mail.send", 1, "boom");
+    con_start(&vt, 24, 80, NULL);
+    vt_keys(&vt, "3");
+    vt_want(&vt, "2 errors");
+    vt_keys(&vt, "g enter");
+    vt_want(&vt, "error:\"\"");
+    vt_want(&vt, "1 of 2");
+    con_quit(&vt);
+}
+
+static void
 requeues_all_that_match(void **state)
 {
     struct vt vt;
@@ -867,6 +884,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(requeues_a_group, con_empty),
         cmocka_unit_test_setup(takes_only_its_group, con_empty),
+        cmocka_unit_test_setup(opens_the_group_without_an_error, con_empty),
         cmocka_unit_test_setup(requeues_all_that_match, con_empty),
         cmocka_unit_test_setup(a_box_goes_by_itself, con_empty),
         cmocka_unit_test_setup(marks_all_that_match, con_empty),

@@ -54,6 +54,7 @@ static const struct given good[] = {
     {"error:\"timeout after 1\"", PARAM_ERROR,        "timeout after 1"            },
     {"error~refused",             PARAM_ERROR,        "~refused"                   },
     {"error:\" ~/bin/x\"",        PARAM_ERROR,        " ~/bin/x"                   },
+    {"error:\"\"",                PARAM_ERROR,        ""                           },
     {"id:018f",                   PARAM_IDS,          "{\"018f\"}"                 },
     {"queue:\"a,b\"",             PARAM_QUEUE,        "a,b"                        },
     {"age>5m",                    PARAM_OLDER_THAN,   "5 min"                      },
@@ -213,6 +214,7 @@ test_with(void **state)
     check_with("state:failed", "queue", "my \"q\"", "state:failed queue:\"my \\\"q\\\"\"");
     check_with("error~x y", "error", "timeout after N", "y error:\"timeout after N\"");
     check_with("", "error", "~/bin/x", "error:\" ~/bin/x\"");
+    check_with("", "error", "", "error:\"\"");
     check_with("", "kind", "~x", "kind:~x");
     check_with("\"a b\"", "queue", "\\ \\", "\"a b\" queue:\"\\\\ \\\\\"");
 }
