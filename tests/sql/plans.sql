@@ -141,6 +141,19 @@ create function t.done(n int default 3) returns text[] language sql as $$
 $$;
 create function t.act(verb text) returns uuid language sql as $$ select action from audit a where a.verb = $1 order by at desc limit 1 $$;
 
+-- A step that makes a queue known. It is undone, because whoever takes over looks at every queue that is known.
+create function t.newcomer() returns void language plpgsql as $$
+begin
+    perform push('new', '1');
+    perform schedule('test');
+    if not exists (select from queue_config where queue = 'new') then
+        raise 'the step made no queue known';
+    end if;
+    raise 'undo' using errcode = 'QT999';
+exception when sqlstate 'QT999' then
+    null;
+end $$;
+
 create table t.called (name text primary key);
 -- The state in which most calls are measured: four queues at work, one of them with keys, one with limits; jobs in every state.
 create function t.live() returns void language plpgsql as $$
