@@ -139,7 +139,7 @@ a_claim_whose_answer_was_lost_costs_no_try(void **state)
     enter(&p, "claim", ".claim_or_wait(");
     pg_run(p.conn, "select queues.push('q', max_tries => 1)");
     proc_queuetop(&w, NULL, "-d \"%s\" work -- true", p.dsn);
-    proc_want(&w, "gave back 1 job");
+    proc_want(&w, "jobs given back of a claim whose answer was lost: 1");
     pg_wait(p.conn, "select state::text || tries from queues.history", "completed1", WAIT_MS);
     check(&p, "select count(*) from queues.attempt", "0");
     proc_ends(&w);
