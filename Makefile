@@ -1,6 +1,7 @@
 # queuetop: plain GNU make, no configure. `make help` lists the targets and these words, `make WORD=... TARGET`:
 #: V=1                show the commands; in tests, log what connections do
 #: T="NAME NA*"       check: only these tests; bench: only these parts
+#: N=20               check: run each program up to N times, until one fails
 #: UPDATE=1           check: renew the golden screens, and what pages take from the program
 #: SAN=1              build and test with the address and undefined behaviour sanitizers, in build/san
 #: DEBUG=1            build with -Og and without fortify, in build/debug (make debug)
@@ -80,22 +81,39 @@ pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TES
 # Those that take longest begin first: else the last of them runs alone.
 LONG    = plans queues trap_paths order strangers changed adapters_hostile trap native adapters health seeds schedules verbs \
           fair adopt wake bytes demo models
-longest = $(foreach l,$(LONG),$(filter %/test_$l,$1)) $(filter-out $(addprefix %/test_,$(LONG)),$1)
+slow    = $(foreach l,$1,%/test_$l $(addprefix %/test_$l@,$(OTHERS)))
+longest = $(foreach l,$(LONG),$(filter $(call slow,$l),$1)) $(filter-out $(call slow,$(LONG)),$1)
+# What check-all runs: sql, fault and models as they are shipped; unit and e2e sanitized, but those whose timing or whose
+# compiler matters most also as shipped; and a selection on each other version of the server (NAME@13): install, push,
+# claim, acts, counters, screens. The oldest and the newest get also upgrade, work, health and the lists of other
+# systems. On 13 everybody may create objects in schema public: whose code may run is asked there, too.
+OTHERS    = 13 14 16 17 18
+SHIPPED   = acts console demo dist lists monkey own_queue pages push strangers
+EACH      = install push claim client counters acts screens own_queue
+ENDS      = $(EACH) upgrade signal retention health work adapters
+SELECT_13 = $(ENDS) trap strangers
+SELECT_14 = $(EACH)
+SELECT_16 = $(EACH)
+SELECT_17 = $(EACH)
+SELECT_18 = $(ENDS)
+named   = $(filter $(foreach l,sql e2e fault,$(addprefix $(BUILD)/tests/$l/test_,$1)),$(TESTS))
+SANE    = $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter $(BUILD)/tests/unit/% $(BUILD)/tests/e2e/%,$(TESTS)))
+PLAIN   = $(filter $(BUILD)/tests/sql/% $(BUILD)/tests/fault/% $(BUILD)/tests/model/% $(addprefix $(BUILD)/tests/e2e/test_,$(SHIPPED)),$(TESTS))
+ELSE    = $(foreach v,$(OTHERS),$(addsuffix @$v,$(call named,$(SELECT_$v))))
 PAGES   = $(patsubst docs/%.md,$(BUILD)/man/%,$(wildcard docs/*.[1-9].md))
 SOURCES = $(wildcard model/*/*.[ch] ui/*.[ch] ui/*/*.[ch] tests/*.[ch] tests/*/*.[ch])
 FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
 # PG=13 runs the tests on another server than the system's (tests/servers.sh)
-RUN     = $(if $(PG),server=$$(tests/servers.sh $(PG)) && PATH="$$server:$$PATH") QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) ENGINES=$(ENGINES) \
-          $(BUILD)/testrun -j $(JOBS) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
+RUN     = $(if $(PG),server=$$(tests/servers.sh $(PG)) && PATH="$$server:$$PATH") SRCDIR=$(CURDIR) ENGINES=$(ENGINES) $(BUILD)/testrun -j $(JOBS) $(if $N,-n $N) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
 
 Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 
 .DEFAULT_GOAL = all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-check deps-dev deps-engines deps-failover deps-deb has-check-deps demo check check-unit check-sql check-e2e check-fault check-model check-rules soak failover lint analyze bench bench-deps fuzz \
+.PHONY: all deps deps-check deps-dev deps-engines deps-failover deps-deb has-check-deps demo check check-all build-sane check-unit check-sql check-e2e check-fault check-model check-rules soak failover lint syntax analyze bench bench-deps fuzz \
         man docs debug format tags compile_commands.json screenshots install uninstall deb dist release clean help FORCE
 
 all: $(BUILD)/queuetop $(BUILD)/libqueuetop.a man  ## build the program, the library and the manual
@@ -180,6 +198,11 @@ demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
 check: all $(if $T,$(foreach l,$(LEVELS),$(call pick,$l)),$(TESTS)) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
 	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit model),$(call pick,$l)))
+check-all: all $(PLAIN) $(call named,$(ENDS) trap strangers) $(BUILD)/testrun  ## what .ci/run checks: sanitized, and on other versions of the server, too
+	$(MAKE) SAN=1 BUILD=$(BUILD)/san build-sane
+	for v in $(OTHERS); do server=$$(tests/servers.sh $$v) && set -- "$$@" -p "$$v=$$server"; done; \
+	$(RUN) "$$@" $(call longest,$(PLAIN) $(SANE) $(ELSE))
+build-sane: all $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/e2e/%,$(TESTS))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
 check-e2e: all $(call pick,e2e) $(BUILD)/testrun  ## the real program in a terminal emulator
@@ -199,6 +222,8 @@ failover: all $(BUILD)/tests/fault/test_failover  ## as root: every loss of a le
 	  [ $$status = 0 ] || exit $$status; done
 lint: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def $(ARCS)  ## layers, banned calls, sizes, formatting
 	BUILD=$(BUILD) CC='$(CC)' CSTD='$(subst ','\'',$(CSTD))' SAN='$(if $(SAN),$(SANFLAG))' tests/lint.sh
+syntax: $(BUILD)/flags $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def $(BUILD)/gen/sql.c  ## every C file without making an object: CC=clang BUILD=build/clang
+	@printf '%s\n' $(filter-out tests/example.c,$(filter %.c,$(SOURCES))) $(BUILD)/gen/sql.c | xargs -P 2 -n 8 $(CC) $(ALLC) -fsyntax-only
 analyze: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## clang-tidy and gcc -fanalyzer (slow)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ clang-tidy --quiet @ -- $(CSTD)
 	printf '%s\n' model/*/*.c ui/*.c ui/*/*.c | xargs -P 2 -I@ gcc $(CSTD) -O1 -fanalyzer -Werror -c -o /dev/null @

@@ -187,13 +187,24 @@ proc_errors(const struct proc *p)
     return read_all(p->err);
 }
 
+int
+proc_code(int status)
+{
+    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+    if (sig == SIGSEGV || sig == SIGABRT || sig == SIGBUS || sig == SIGILL || sig == SIGFPE)
+        fprintf(stderr, "crash: a program under test died of signal %d (%s)\n", sig,
+                strsignal(sig));
+    return sig ? 128 + sig : WEXITSTATUS(status);
+}
+
 static bool
 has_ended(struct proc *p)
 {
     int status;
 
     if (p->pid > 0 && waitpid(p->pid, &status, WNOHANG) == p->pid) {
-        p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        p->code = proc_code(status);
         p->pid = 0;
     }
     return p->pid == 0;

@@ -17,6 +17,9 @@ struct proc {
     int code;     /* once it has ended: exit code, or 128 + signal */
 };
 
+/* The exit code of a status of waitpid, or 128 + signal. A crash is printed, for the driver of the
+ * tests: a program that crashed once gets no second try. */
+int proc_code(int status);
 /* Starts argv[0]; argv ends in NULL. input goes to its standard input, NULL = none. */
 void proc_start(struct proc *p, const char *const *argv, const char *input);
 /* The program under test (QUEUETOP) with a line of arguments parted by blanks, ' and " quote. */

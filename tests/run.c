@@ -1,5 +1,6 @@
 /*
- * The driver behind `make check`: testrun [-j JOBS] [-t SECONDS] PROGRAM...
+ * The driver behind `make check`: testrun [-j JOBS] [-t SECONDS] [-n TIMES] [-p SERVER=DIR]...
+ * PROGRAM[@SERVER]...
  *
  * Runs test programs, a few at a time, prints the whole output of those that failed, and closes
  * with the line `N passed, N failed[, N skipped]`. Each program has a keeper process, which is the
@@ -8,6 +9,15 @@
  * must be empty again when it ends. A crash, a time-out and a program that ran no test count as a
  * failure. The programs share one folder, TEST_CLUSTER: the first of them leaves an empty server
  * there, the others copy it (server.c).
+ *
+ * PROGRAM@13 runs with the directory of -p 13=DIR first in PATH. Without such a -p it is skipped.
+ * BUILD and QUEUETOP of a program in BUILD/tests/ are those of its own build.
+ *
+ * A program that failed runs a second time, alone, when all others have ended. If it passes then,
+ * its first failure does not count, but `unsteady: NAME` and the first output are printed. There is
+ * no second time after a crash or a report of a sanitizer in any program, nor if more than
+ * UNSTEADY_MAX programs failed: such a run has failed. With -n there is none either: each program
+ * runs up to TIMES times, and the first failure ends the run.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -27,19 +37,41 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 10000, TIMED_OUT = 124, LEFT_BEHIND = 125 };
-
-struct test {
-    const char *path;
-    pid_t keeper;
-    int out; /* its output, an unlinked file */
-    char dir[PATH_MAX];
-    int64_t start_ms;
+enum {
+    GRACE_MS = 10000,
+    TIMED_OUT = 124,
+    LEFT_BEHIND = 125,
+    CRASHED = 128,
+    UNSTEADY_MAX = 3,
+    SERVERS = 16
 };
+
+/* The reports of sanitizers are files of this name in TMPDIR: a program in a terminal has no other
+ * place to write them to. */
+#define REPORT "sanitizer."
 
 struct tally {
     int passed, failed, skipped;
 };
+
+struct test {
+    const char *name; /* as it was given */
+    char path[PATH_MAX];
+    const char *server; /* after the @, NULL = the system's */
+    pid_t keeper;
+    int out; /* its output, an unlinked file */
+    char dir[PATH_MAX];
+    int64_t start_ms;
+    struct tally n;
+    char *text; /* what it printed, if it failed */
+    bool has_crashed;
+};
+
+/* The arguments of -p, "13=/dir". */
+static struct {
+    const char *at[SERVERS];
+    int n;
+} servers;
 
 extern char **environ;
 
@@ -197,7 +229,7 @@ keep(pid_t pid, int seconds)
         kill_all();
         _exit(LEFT_BEHIND);
     }
-    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : CRASHED);
 }
 
 static void
@@ -219,6 +251,61 @@ clean_environment(const char *dir)
     setenv("TMPDIR", dir, 1);
 }
 
+/* The directory of a server's programs; NULL = there was no -p for it. */
+static const char *
+server_dir(const char *server)
+{
+    size_t len = strlen(server);
+
+    for (int i = 0; i < servers.n; i++)
+        if (!strncmp(servers.at[i], server, len) && servers.at[i][len] == '=')
+            return servers.at[i] + len + 1;
+    return NULL;
+}
+
+/* The server that a program takes: its programs stand first in PATH, and its empty server is copied
+ * from a folder of its own. */
+static void
+choose_server(const char *server)
+{
+    const char *old = getenv("PATH"), *shared = getenv("TEST_CLUSTER");
+    char text[2 * PATH_MAX];
+
+    snprintf(text, sizeof text, "%s:%s", server_dir(server), old ? old : "/usr/bin:/bin");
+    setenv("PATH", text, 1);
+    snprintf(text, sizeof text, "%s/%s", shared, server);
+    if (mkdir(text, 0777) == 0 ? chmod(text, 01777) != 0 : errno != EEXIST)
+        die(text);
+    setenv("TEST_CLUSTER", text, 1);
+}
+
+static void
+choose_build(const char *path)
+{
+    char build[PATH_MAX], text[PATH_MAX + 16];
+    const char *end = strstr(path, "/tests/");
+
+    if (!end)
+        return;
+    snprintf(text, sizeof text, "%.*s", (int)(end - path), path);
+    if (!realpath(text, build))
+        die(text);
+    setenv("BUILD", build, 1);
+    snprintf(text, sizeof text, "%s/queuetop", build);
+    setenv("QUEUETOP", text, 1);
+}
+
+static void
+report_into(const char *dir, const char *variable)
+{
+    const char *old = getenv(variable);
+    char text[2 * PATH_MAX];
+
+    snprintf(text, sizeof text, "%s%slog_path=%s/" REPORT "txt", old ? old : "", old ? ":" : "",
+             dir);
+    setenv(variable, text, 1);
+}
+
 static _Noreturn void
 become(const struct test *t)
 {
@@ -232,6 +319,11 @@ become(const struct test *t)
     signal(SIGINT, SIG_DFL);
     signal(SIGQUIT, SIG_DFL);
     clean_environment(t->dir);
+    choose_build(t->path);
+    if (t->server)
+        choose_server(t->server);
+    report_into(t->dir, "ASAN_OPTIONS");
+    report_into(t->dir, "UBSAN_OPTIONS");
     execl(t->path, t->path, (char *)NULL);
     perror(t->path);
     _exit(127);
@@ -301,19 +393,54 @@ make_shared(char *dir, size_t size)
 
 /* --- the books -------------------------------------------------------------------------------- */
 
+/* Adds the text of a file to the output of the test. */
+static void
+add_file(const struct test *t, const char *name)
+{
+    char path[2 * PATH_MAX], part[4096];
+    ssize_t got;
+
+    snprintf(path, sizeof path, "%s/%s", t->dir, name);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    while (fd >= 0 && (got = read(fd, part, sizeof part)) > 0)
+        dprintf(t->out, "%.*s", (int)got, part);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Removes the private directory. Returns false if the test had left something in it. */
 static bool
-remove_dir(const struct test *t)
+remove_dir(struct test *t)
 {
     if (rmdir(t->dir) == 0)
         return true;
     DIR *dir = opendir(t->dir);
-    for (struct dirent *d; dir && (d = readdir(dir));)
-        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-            dprintf(t->out, "testrun: left in TMPDIR: %s\n", d->d_name);
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+            continue;
+        dprintf(t->out, "testrun: left in TMPDIR: %s\n", d->d_name);
+        if (!strncmp(d->d_name, REPORT, strlen(REPORT))) {
+            t->has_crashed = true;
+            add_file(t, d->d_name);
+        }
+    }
     if (dir)
         closedir(dir);
     remove_tree(t->dir);
+    return false;
+}
+
+/* True if a test program, or a program that it had started, crashed: proc.c and term.c print
+ * `crash: `, cmocka reports its own. */
+static bool
+tells_of_crash(const char *text)
+{
+    static const char *const words[] = {"crash: ", "Test failed with exception",
+                                        "Sanitizer: ", "runtime error: "};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text, words[i]))
+            return true;
     return false;
 }
 
@@ -336,7 +463,7 @@ count_line(const char *line, struct tally *n)
 }
 
 static struct tally
-read_output(struct test *t, char **text)
+read_output(const struct test *t, char **text)
 {
     struct tally n = {0};
     struct stat st;
@@ -356,30 +483,40 @@ read_output(struct test *t, char **text)
 }
 
 static void
-finish(struct test *t, int status, struct tally *all)
+print_output(const char *name, const char *text)
+{
+    printf("--- output of %s ---\n%s\n", name, text);
+}
+
+static void
+finish(struct test *t, int status)
 {
     int64_t ms = now_ms() - t->start_ms;
-    bool clean = remove_dir(t);
+    bool is_clean = remove_dir(t);
     char *text;
     struct tally n = read_output(t, &text);
 
     if (n.passed + n.failed + n.skipped == 0)
-        dprintf(STDOUT_FILENO, "testrun: %s ran no test\n", t->path);
-    if (n.failed == 0 && (status != 0 || !clean || n.passed + n.skipped == 0))
+        printf("testrun: %s ran no test\n", t->name);
+    if (n.failed == 0 && (status != 0 || !is_clean || n.passed + n.skipped == 0))
         n.failed = 1;
     if (n.failed > 0 || n.skipped > 0)
-        printf("--- output of %s ---\n%s\n", t->path, text);
+        print_output(t->name, text);
     printf("%s %-40s %3d passed, %d failed, %d skipped %6.2f s\n", n.failed ? "FAIL" : "ok  ",
-           t->path, n.passed, n.failed, n.skipped, (double)ms / 1000);
+           t->name, n.passed, n.failed, n.skipped, (double)ms / 1000);
     fflush(stdout);
-    free(text);
     close(t->out);
-    all->passed += n.passed;
-    all->failed += n.failed;
-    all->skipped += n.skipped;
+    if (n.failed > 0) {
+        t->has_crashed |= status == CRASHED || tells_of_crash(text);
+        t->text = text;
+    } else {
+        free(text);
+    }
+    t->n = n;
 }
 
-/* Runs after a signal to us: ends the keepers, and each keeper ends all processes below it. */
+/* Runs after a signal to us, or after the first failure with -n: ends the keepers, and each keeper
+ * ends all processes below it. */
 static void
 stop_all(struct test *tests, int n)
 {
@@ -393,58 +530,161 @@ stop_all(struct test *tests, int n)
         }
 }
 
-static bool
-reap_finished(struct test *tests, int n, struct tally *all)
+/* The test that has ended; NULL = none. */
+static struct test *
+reap_finished(struct test *tests, int n)
 {
     int status;
     pid_t pid = waitpid(-1, &status, WNOHANG);
 
     if (pid <= 0)
-        return false;
+        return NULL;
     for (int i = 0; i < n; i++)
         if (tests[i].keeper == pid) {
             tests[i].keeper = 0;
-            finish(&tests[i], WIFEXITED(status) ? WEXITSTATUS(status) : 128, all);
+            finish(&tests[i], WIFEXITED(status) ? WEXITSTATUS(status) : CRASHED);
+            return &tests[i];
         }
+    return NULL;
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+struct how {
+    int jobs, seconds, times;
+};
+
+static bool
+is_skipped(struct test *t)
+{
+    if (!t->server || server_dir(t->server))
+        return false;
+    printf("skip %-40s there is no server %s\n", t->name, t->server);
+    t->n.skipped = 1;
     return true;
+}
+
+/* Runs them all. Returns the signal that ended the run, or 0. */
+static int
+run_all(struct test *tests, int n, const struct how *how)
+{
+    int started = 0, running = 0;
+
+    while (started < n || running > 0) {
+        for (; started < n && running < how->jobs; started++)
+            if (!is_skipped(&tests[started])) {
+                start(&tests[started], how->seconds);
+                running++;
+            }
+        int sig = running > 0 ? next_signal(now_ms() + 1000) : 0;
+        bool has_failed = false;
+        for (struct test *t; (t = reap_finished(tests, started)); running--)
+            has_failed |= t->n.failed > 0;
+        if ((sig != 0 && sig != SIGCHLD) || (has_failed && how->times > 1)) {
+            stop_all(tests, started);
+            return sig == SIGCHLD ? 0 : sig;
+        }
+    }
+    return 0;
+}
+
+/* Runs the failed ones again, alone. Returns the signal that ended the run, or 0. */
+static int
+run_failed(struct test *tests, int n, const struct how *how)
+{
+    int failed = 0, sig = 0;
+
+    for (int i = 0; i < n; i++) {
+        failed += tests[i].n.failed > 0;
+        if (tests[i].has_crashed)
+            return 0;
+    }
+    for (int i = 0; i < n && failed <= UNSTEADY_MAX && sig == 0; i++) {
+        if (tests[i].n.failed == 0)
+            continue;
+        char *first = tests[i].text;
+        struct how alone = {1, how->seconds, 1};
+        printf("again, alone: %s\n", tests[i].name);
+        tests[i].text = NULL;
+        sig = run_all(&tests[i], 1, &alone);
+        if (tests[i].n.failed == 0 && sig == 0) {
+            printf("unsteady: %s\n", tests[i].name);
+            print_output(tests[i].name, first);
+        }
+        free(first);
+    }
+    return sig;
+}
+
+/* The tests of the command line, each one as many times as -n says. */
+static struct test *
+list_tests(char *const *names, int n, int times)
+{
+    struct test *tests = calloc((size_t)n * times + 1, sizeof *tests);
+
+    assert(tests);
+    for (int i = 0; i < n * times; i++) {
+        const char *name = names[i % n], *base = strrchr(name, '/');
+        const char *at = strrchr(base ? base : name, '@');
+        tests[i].name = name;
+        tests[i].server = at ? at + 1 : NULL;
+        snprintf(tests[i].path, sizeof tests[i].path, "%.*s",
+                 at ? (int)(at - name) : (int)strlen(name), name);
+    }
+    return tests;
+}
+
+static int
+close_books(struct test *tests, int n)
+{
+    struct tally all = {0};
+
+    for (int i = 0; i < n; i++) {
+        all.passed += tests[i].n.passed;
+        all.failed += tests[i].n.failed;
+        all.skipped += tests[i].n.skipped;
+        free(tests[i].text);
+    }
+    printf("%d passed, %d failed", all.passed, all.failed);
+    printf(all.skipped ? ", %d skipped\n" : "\n", all.skipped);
+    return all.failed > 0 || all.passed == 0;
 }
 
 int
 main(int argc, char **argv)
 {
-    int jobs = 2, seconds = 1800, opt;
-    struct tally all = {0};
+    struct how how = {.jobs = 2, .seconds = 1800, .times = 1};
+    int opt;
     sigset_t set = watched();
     char shared[PATH_MAX];
 
-    while ((opt = getopt(argc, argv, "j:t:")) != -1) {
-        if (opt == '?')
+    while ((opt = getopt(argc, argv, "j:t:n:p:")) != -1) {
+        if (opt == '?' || (opt == 'p' && servers.n == SERVERS))
             return 2;
-        *(opt == 'j' ? &jobs : &seconds) = (int)strtol(optarg, NULL, 10);
+        if (opt == 'p')
+            servers.at[servers.n++] = optarg;
+        else
+            *(opt == 'j'   ? &how.jobs
+              : opt == 't' ? &how.seconds
+                           : &how.times) = (int)strtol(optarg, NULL, 10);
+    }
+    if (how.times < 1 || optind == argc) {
+        fprintf(stderr, "usage: testrun [-j JOBS] [-t SECONDS] [-n TIMES] [-p SERVER=DIR] "
+                        "PROGRAM[@SERVER]...\n");
+        return 2;
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
-    int n = argc - optind, started = 0, ended = 0;
-    struct test *tests = calloc((size_t)n + 1, sizeof *tests);
-    assert(tests);
+    int n = (argc - optind) * how.times;
+    struct test *tests = list_tests(argv + optind, argc - optind, how.times);
     make_shared(shared, sizeof shared);
-    while (ended < n) {
-        for (; started < n && started - ended < jobs; started++) {
-            tests[started].path = argv[optind + started];
-            start(&tests[started], seconds);
-        }
-        int sig = next_signal(now_ms() + 1000);
-        if (sig != 0 && sig != SIGCHLD) {
-            stop_all(tests, started);
-            remove_tree(shared);
-            printf("stopped by signal %d\n", sig);
-            return 128 + sig;
-        }
-        while (reap_finished(tests, started, &all))
-            ended++;
-    }
-    free(tests);
+    int sig = run_all(tests, n, &how);
+    if (sig == 0 && how.times == 1)
+        sig = run_failed(tests, n, &how);
     remove_tree(shared);
-    printf("%d passed, %d failed", all.passed, all.failed);
-    printf(all.skipped ? ", %d skipped\n" : "\n", all.skipped);
-    return all.failed > 0 || all.passed == 0;
+    int status = close_books(tests, n);
+    free(tests);
+    if (sig == 0)
+        return status;
+    printf("stopped by signal %d\n", sig);
+    return 128 + sig;
 }

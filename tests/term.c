@@ -20,6 +20,7 @@
 #include <utmp.h>
 
 #include "tests/harness.h"
+#include "tests/proc.h"
 
 enum { SLICE_MS = 4, ESC_MS = 40, LIVE_MAX = 16, ENV_MAX = 48 };
 
@@ -507,7 +508,7 @@ vt_exit_status(struct vt *vt)
             note_end(vt, WNOHANG);
     }
     vt_pump(vt);
-    return WIFEXITED(vt->status) ? WEXITSTATUS(vt->status) : 128 + WTERMSIG(vt->status);
+    return proc_code(vt->status);
 }
 
 void

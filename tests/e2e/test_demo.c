@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/proc.h"
 #include "tests/term.h"
 #include "ui/demo/demo_jobs.h"
 
@@ -158,7 +159,7 @@ finish(struct run *r, char *text, size_t size)
     text[len] = 0;
     close(r->out);
     assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return proc_code(status);
 }
 
 static void

@@ -47,7 +47,7 @@ end(struct vt *vt)
 }
 
 /* Runs the program; both outputs must have `part`. */
-static void
+static __attribute__((format(printf, 3, 4))) void
 says(int code, const char *part, const char *fmt, ...)
 {
     char *out, *err, *args;

@@ -27,7 +27,7 @@ begin(const char *fixture)
 }
 
 /* Runs `queuetop VERB... DSN`: both outputs, one after the other; the caller frees. */
-static char *
+static __attribute__((format(printf, 2, 3))) char *
 run(int code, const char *fmt, ...)
 {
     char *out, *err;

@@ -26,7 +26,7 @@ begin(const char *adapter, const char *database)
 
 /* Runs `queuetop VERB... DSN`; gives both outputs, one after the other, valid until the next call.
  */
-static const char *
+static __attribute__((format(printf, 2, 3))) const char *
 run(int code, const char *fmt, ...)
 {
     static char *said;

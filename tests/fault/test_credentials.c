@@ -36,7 +36,7 @@ static int port;
 
 /* --- files --- */
 
-static void
+static __attribute__((format(printf, 1, 2))) void
 shell(const char *fmt, ...)
 {
     char line[1000];
@@ -57,7 +57,7 @@ shell(const char *fmt, ...)
 }
 
 /* In one step, so that nobody reads half of it. */
-static void
+static __attribute__((format(printf, 2, 3))) void
 put_file(const char *name, const char *fmt, ...)
 {
     FILE *f = fopen("new", "we");

@@ -180,8 +180,8 @@ nothing_fails_for_want_of_a_day(void **state)
     static const char *const first[] = {
         "select t.step()",
         "select release(gen_random_uuid(), 1, 'n', false, force => true)",
-        "select cancel(gen_random_uuid(), 1, array(select id from queue where state = "
-        "'scheduled'))",
+        ("select cancel(gen_random_uuid(), 1, array(select id from queue "
+         "where state = 'scheduled'))"),
         "select keep_only('n', gen_random_uuid(), '{}')",
         "select t.back('n', 'b')",
     };

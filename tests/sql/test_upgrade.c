@@ -262,8 +262,8 @@ migrations_from_the_base_on_a_busy_queue(void **state)
     struct fixture *f = *state;
     static const char *const jobs[] = {
         "select push('a', '1')", "select schedule('s')",
-        "select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
-        " array[x.seq], null::timestamptz[], null::bytea[]) c",
+        ("select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
+         " array[x.seq], null::timestamptz[], null::bytea[]) c"),
         "select count(*) from overview(), backlog(null)"};
     enum { JOBS = sizeof jobs / sizeof *jobs };
     pid_t child[JOBS];
@@ -313,8 +313,8 @@ the_program_upgrades_the_base_on_a_busy_queue(void **state)
         "select push('a', '1')", "select schedule('s')",
         "select node_start('n', '00000000-0000-0000-0000-000000000001', 'h', 1, '0.1.0', 1, null,"
         " 4), node_beat('n', '00000000-0000-0000-0000-000000000001')",
-        "select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
-        " array[x.seq], null::timestamptz[], null::bytea[]) c",
+        ("select c.* from claim('n', 5) x, complete('n', array[x.lease], array[x.version],"
+         " array[x.seq], null::timestamptz[], null::bytea[]) c"),
         "select count(*) from overview(), backlog(null)"};
     enum { JOBS = sizeof jobs / sizeof *jobs };
     pid_t child[JOBS];

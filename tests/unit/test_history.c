@@ -10,6 +10,8 @@
 #include "model/db/rows.h"
 #include "model/store/history.h"
 
+#define NONE ((double)NAN)
+
 static void
 add(struct history *h, const char *queue, int64_t at_ms, int64_t done)
 {
@@ -50,9 +52,9 @@ test_rates(void **state)
     assert_true(isnan(history_now(h, "q", SERIES_FAILED, 1000)));
     assert_true(history_now(h, "q", SERIES_BACKLOG, 1000) == 1500);
     assert_true(isnan(history_now(h, "other", SERIES_DONE, 1000)));
-    const double steps[] = {NAN, NAN, 40, 20};
+    const double steps[] = {NONE, NONE, 40, 20};
     check(h, 3000, steps, 4);
-    const double later[] = {40, 20, NAN};
+    const double later[] = {40, 20, NONE};
     check(h, 4200, later, 3);
     history_free(h);
 }
@@ -80,10 +82,10 @@ test_ring_wraps(void **state)
     (void)state;
     for (int i = 1; i <= 20; i++)
         add(h, "q", i * 1000, i * i);
-    const double steps[] = {NAN, NAN, 35, 37, 39};
+    const double steps[] = {NONE, NONE, 35, 37, 39};
     check(h, 20000, steps, 5);
     add(h, "q", 100000, 1000); /* after a long silence the history begins again */
-    const double anew[] = {NAN, NAN};
+    const double anew[] = {NONE, NONE};
     check(h, 100000, anew, 2);
     history_free(h);
 }
@@ -100,7 +102,7 @@ test_counters_run_backwards(void **state)
     assert_true(isnan(history_now(h, "q", SERIES_DONE, 1000)));
     add(h, "q", 4000, 12);
     assert_true(history_now(h, "q", SERIES_DONE, 1000) == 7);
-    const double steps[] = {NAN, NAN, 7};
+    const double steps[] = {NONE, NONE, 7};
     check(h, 4000, steps, 3);
     history_free(h);
 }
