@@ -86,7 +86,7 @@ add_missing(const struct action *a, struct tally *t, int n)
 {
     const char *guard = action_note(a, "guard");
     char *why = a->in_doubt ? xstrdup(WHY_LOST)
-                : guard     ? xasprintf("guard: %s", guard)
+                : guard     ? xasprintf("%s takes %s", act_infos[a->act].name, guard)
                             : xstrdup("its state does not allow this any more");
 
     tally_add(t, "", why, n);

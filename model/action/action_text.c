@@ -84,7 +84,8 @@ make_what(const struct action *a)
     else if (a->no_queue)
         buf_printf(&b, "no job was ever seen in queue \"%s\"", a->params.value[PARAM_QUEUE]);
     else if (b.len == 0 && !a->audited && !a->ids && action_note(a, "guard"))
-        buf_printf(&b, "nothing to change: guard: %s", action_note(a, "guard"));
+        buf_printf(&b, "nothing to change: %s takes %s", act_infos[a->act].name,
+                   action_note(a, "guard"));
     else if (b.len == 0)
         buf_str(&b, "nothing matches");
     return b.data;

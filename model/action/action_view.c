@@ -290,21 +290,23 @@ const char *
 act_why_not(enum act act, const struct adapter *a, const struct role_row *role)
 {
     const enum section_id ways[] = {act_infos[act].by_ids, act_infos[act].by_where};
-    const char *why = "this queue system has no such action";
+    const char *why = NULL;
     bool can = false;
 
     for (int i = 0; i < 2; i++) {
         if (ways[i] == SEC_COUNT)
             continue;
         can = can || adapter_has(a, ways[i]);
-        if (adapter_note(a, ways[i], "requires")) /* the section is there, but this login or
-                                                     version lacks something */
+        if (why)
+            continue;
+        if (adapter_note(a, ways[i], "requires")) /* the section is there, but this login, version
+                                                     or table lacks something */
             why = adapter_lacks(a, ways[i]);
-        else if (adapter_reason(a, ways[i]))
+        else
             why = adapter_reason(a, ways[i]);
     }
     if (!can)
-        return why;
+        return why ? why : "this queue system has no such action";
     if (role && role->can_act != 1)
         return *role->why ? role->why : "your role may only look";
     return NULL;

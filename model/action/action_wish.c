@@ -159,16 +159,23 @@ option_lacking(const struct action *a, const struct intent *in)
     return NULL;
 }
 
-/* The section that does the act: by ids or by filter, as the intent asks. If the act has only one
- * section, that one. */
-static enum section_id
-missing_section(const struct action *a)
+/* The queue system can't do the act in this way: says why, or names the way that it has. */
+static bool
+refuse_missing(const struct action *a, struct err *e)
 {
     const struct act_info *info = &act_infos[a->act];
+    const struct adapter *ad = a->adapter;
+    const enum section_id ways[] = {a->section, info->by_ids, info->by_where};
+    const char *why = NULL;
 
-    return a->section != SEC_COUNT     ? a->section
-           : info->by_ids != SEC_COUNT ? info->by_ids
-                                       : info->by_where;
+    for (int i = 0; i < 3 && !why; i++)
+        why = ways[i] == SEC_COUNT ? NULL : adapter_reason(ad, ways[i]);
+    if (why)
+        return fail(e, ERR_REFUSED, "%s can't %s: %s", adapter_title(ad), info->name, why);
+    if (info->by_ids != SEC_COUNT && adapter_has(ad, info->by_ids))
+        return fail(e, ERR_REFUSED, "%s can %s only jobs that are named by their ids: --id",
+                    adapter_title(ad), info->name);
+    return fail(e, ERR_REFUSED, "%s has no action \"%s\"", adapter_title(ad), info->name);
 }
 
 /* False: the act can't be done in this way; *e says why. */
@@ -181,9 +188,7 @@ can_be_done(struct action *a, const struct intent *in, struct err *e)
         adapter_lacks(ad, a->section))
         return fail(e, ERR_REFUSED, "%s: %s", adapter_title(ad), adapter_lacks(ad, a->section));
     if (a->section == SEC_COUNT || !adapter_has(ad, a->section))
-        return fail(e, ERR_REFUSED, "%s can't %s this way: its adapter %s has no section %s",
-                    adapter_title(ad), act_infos[a->act].name, adapter_name(ad),
-                    section_kinds[missing_section(a)].name);
+        return refuse_missing(a, e);
     const char *lacks = option_lacking(a, in);
     if (lacks)
         return fail(e, ERR_REFUSED, "%s can't %s", adapter_title(ad), lacks);

@@ -71,8 +71,8 @@ struct adapter {
     struct adapter_place *places; /* what found points to */
     int nfound;
     struct kept_text *complaints, *verdicts;
-    bool trusts;           /* --trust-version */
-    bool lacks[SEC_COUNT]; /* sections whose requirement is not met */
+    bool trusts;                  /* --trust-version */
+    const char *lacks[SEC_COUNT]; /* sections whose requirement is not met: why */
     int serial;
 };
 

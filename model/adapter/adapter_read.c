@@ -209,12 +209,14 @@ check_range(const char *text)
 static const char *
 check_requires(const char *text)
 {
-    static const char version[] = "version >= ";
+    static const char version[] = "version >= ", column[] = "column ";
 
     if (!strcmp(text, "pg_signal_backend"))
         return NULL;
+    if (!strncmp(text, column, sizeof column - 1))
+        return check_name(text + sizeof column - 1);
     if (strncmp(text, version, sizeof version - 1) != 0)
-        return "\"version >= 2\" or \"pg_signal_backend\" is needed";
+        return "\"version >= 2\", \"column C\" or \"pg_signal_backend\" is needed";
     return check_versions(text + sizeof version - 1, false);
 }
 

@@ -76,16 +76,38 @@ judge_version(const struct adapter *a, const char *version)
     return NULL;
 }
 
+/* Whether the word is among the words of the text. */
 static bool
-is_unmet(const char *requires, const char *version, const struct role_row *role)
+has_word(const char *text, const char *word)
 {
-    static const char least[] = "version >= ";
+    size_t len = strlen(word);
+
+    for (const char *at = text; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == len && !strncmp(at, word, len))
+            return true;
+    return false;
+}
+
+/* Why the requirement is not met; NULL = it is. */
+static const char *
+unmet(struct adapter *a, const char *requires, const char *version, const struct role_row *role)
+{
+    static const char least[] = "version >= ", column[] = "column ";
 
     if (!requires)
-        return false;
+        return NULL;
     if (!strncmp(requires, least, sizeof least - 1))
-        return compare_versions(version, requires + sizeof least - 1) < 0;
-    return role && role->signals == 0;
+        return compare_versions(version, requires + sizeof least - 1) < 0
+                   ? "this version of the queue system can't do that"
+                   : NULL;
+    if (strncmp(requires, column, sizeof column - 1) != 0)
+        return role && role->signals == 0 ? "needs the rights of pg_signal_backend" : NULL;
+    if (has_word(version, requires + sizeof column - 1))
+        return NULL;
+    char *text = xasprintf("its table has no %s", requires);
+    const char *why = adapter_keep(&a->verdicts, text);
+    free(text);
+    return why;
 }
 
 void
@@ -94,7 +116,7 @@ adapter_judge(struct adapter *a, const char *version, struct role_row *role)
     char *verdict = judge_version(a, version);
 
     for (int i = 0; i < SEC_COUNT; i++)
-        a->lacks[i] = is_unmet(adapter_note(a, (enum section_id)i, "requires"), version, role);
+        a->lacks[i] = unmet(a, adapter_note(a, (enum section_id)i, "requires"), version, role);
     if (role && verdict && role->can_act == 1) {
         role->can_act = 0;
         role->why = adapter_keep(&a->verdicts, verdict);
@@ -127,9 +149,5 @@ adapter_lacks(const struct adapter *a, enum section_id s)
 
     if (!a->file->bound[s].section)
         return why ? why : "this queue system can't do that";
-    if (!a->lacks[s])
-        return NULL;
-    return strncmp(adapter_note(a, s, "requires"), "version", 7) == 0
-               ? "this version of the queue system can't do that"
-               : "needs the rights of pg_signal_backend";
+    return a->lacks[s];
 }

@@ -8,6 +8,14 @@
 -- note: An item is popped once. There is no lease: nothing gives it back when its worker ends. Stale = popped over an
 --   hour ago, which is a guess. A worker may keep its item's row locked while it works; such items are left alone.
 -- note: Finished items are deleted; times are UTC without a zone, as the article writes them.
+-- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
+-- lacks: extend: a running job has no lease that could end: nothing takes it away from its worker
+-- lacks: pause: workers pop whatever waits: stop them in their own program
+-- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
+-- lacks: discard: nothing keeps what was discarded: delete the jobs
+-- lacks: priority: the oldest item is popped first
+-- lacks: reschedule: an item has no time at which it is due
+-- lacks: purge: its workers delete what has finished; delete --state failed removes what has failed
 
 -- name: detect
 select n.nspname::text as schema

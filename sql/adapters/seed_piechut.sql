@@ -8,7 +8,13 @@
 --   (lock_key, lock_timeout), after which another may take it. A job that is RUNNING and not in work_queue is an orphan
 --   that nobody will take again: it is shown as blocked, and requeue puts it back. A node ends a job by its id alone,
 --   even if another node holds the job by then.
+-- note: Finished is what its state says: COMPLETED, DONE, FINISHED, SUCCEEDED; FAILED, ERROR; CANCELLED, CANCELED. A
+--   state of another name is shown as blocked: its scheduler will not take such a job.
 -- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
+-- lacks: pause: its scheduler decides what is handed out: stop the scheduler
+-- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
+-- lacks: discard: nothing keeps what was discarded: delete the jobs
+-- lacks: priority: its scheduler gives the order: reschedule jobs that may wait
 
 -- name: detect
 select n.nspname::text as schema
@@ -45,44 +51,49 @@ from (select unnest(most_common_vals::text::text[]) as queue from pg_catalog.pg_
       select q.queue::text from {schema}.work_queue w join {schema}.queue q on q.id = w.id) x
 
 -- name: counts
--- live rows by the index on (state, run_after, created)
+-- By the index on (state, run_after, created): of a state that the scheduler does not know 10000 rows at most.
+with recursive words (word) as (
+    (select state from {schema}.queue order by state limit 1)
+    union all
+    select (select q.state from {schema}.queue q where q.state > w.word order by q.state limit 1)
+    from words w where w.word is not null
+)
 select q.queue::text as queue, count(*) filter (where w.id is null and q.state = 'PENDING'
                                                   and q.run_after > now()) as scheduled,
        count(*) filter (where w.id is not null and w.lock_key is null
                               or w.id is null and q.state in ('PENDING', 'RETRY')
                                  and (q.run_after is null or q.run_after <= now())) as ready,
        count(*) filter (where w.id is null and q.state = 'RETRY' and q.run_after > now()) as retry,
-       count(w.lock_key) as running, count(*) filter (where w.id is null and q.state = 'FAILED') as failed,
+       count(w.lock_key) as running,
+       count(*) filter (where w.id is null and q.state in ('FAILED', 'ERROR')) as failed,
        {ms(min(coalesce(q.run_after, q.created)::timestamptz) filter (where w.id is not null and w.lock_key is null
                 or w.id is null and q.state in ('PENDING', 'RETRY')
                    and (q.run_after is null or q.run_after <= now())))} as oldest_ms,
-       count(*) filter (where w.id is null and q.state = 'RUNNING') as blocked
-from {schema}.queue q left join {schema}.work_queue w on w.id = q.id
-where q.state in ('PENDING', 'RETRY', 'RUNNING', 'FAILED') group by 1
+       count(*) filter (where w.id is null and q.state not in ('PENDING', 'RETRY', 'FAILED', 'ERROR')) as blocked
+from (select id, queue, state, run_after, created from {schema}.queue
+      where state in ('PENDING', 'RETRY', 'RUNNING', 'FAILED', 'ERROR')
+      union all
+      select o.* from words cross join lateral (
+          select id, queue, state, run_after, created from {schema}.queue where state = word
+          order by state, run_after limit 10000) o
+      where word not in ('PENDING', 'RETRY', 'RUNNING', 'FAILED', 'ERROR', 'COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED',
+                         'CANCELLED', 'CANCELED')) q
+left join {schema}.work_queue w on w.id = q.id
+group by 1
 
 -- name: counts_final
 -- cost: reads all that is finished
-select queue::text, count(*) filter (where state = 'COMPLETED') as completed,
-       count(*) filter (where state = 'CANCELLED') as cancelled
-from {schema}.queue where state in ('COMPLETED', 'CANCELLED') group by 1
+select queue::text, count(*) filter (where state not in ('CANCELLED', 'CANCELED')) as completed,
+       count(*) filter (where state in ('CANCELLED', 'CANCELED')) as cancelled
+from {schema}.queue where state in ('COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED', 'CANCELLED', 'CANCELED') group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
 -- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
-    select t.id as key, t.id::text as id, t.queue::text as queue, '' as kind,
-           case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
-                when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
-                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
-                when t.state in ('FAILED', 'COMPLETED', 'CANCELLED') then lower(t.state) else 'blocked' end as state,
-           null::int as priority, t.tries as tries, null::int as max_tries,
-           {ms(t.created::timestamptz)} as created_ms,
-           {ms(t.run_after::timestamptz)} as run_after_ms, null::bigint as changed_ms,
-           {ms(w.started::timestamptz)} as started_ms, null::bigint as finished_ms,
-           w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-           '' as error,
-           case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale,
+    select t.id as key,
+-- part: work_queue_columns
            t.id::text as cursor
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     where ($1::text is null or t.queue = $1::text)
@@ -93,11 +104,13 @@ with looked_at as materialized (
                     and (t.run_after is null or t.run_after <= now()))
            or 'scheduled' = any($2::text[]) and w.id is null and t.state = 'PENDING' and t.run_after > now()
            or 'retry' = any($2::text[]) and w.id is null and t.state = 'RETRY' and t.run_after > now()
-           or 'failed' = any($2::text[]) and w.id is null and t.state = 'FAILED'
-           or 'completed' = any($2::text[]) and w.id is null and t.state = 'COMPLETED'
-           or 'cancelled' = any($2::text[]) and w.id is null and t.state = 'CANCELLED'
+           or 'failed' = any($2::text[]) and w.id is null and t.state in ('FAILED', 'ERROR')
+           or 'completed' = any($2::text[]) and w.id is null
+              and t.state in ('COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED')
+           or 'cancelled' = any($2::text[]) and w.id is null and t.state in ('CANCELLED', 'CANCELED')
            or 'blocked' = any($2::text[]) and w.id is null
-           and t.state not in ('PENDING', 'RETRY', 'FAILED', 'COMPLETED', 'CANCELLED'))
+           and t.state not in ('PENDING', 'RETRY', 'COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED', 'FAILED', 'ERROR',
+                               'CANCELLED', 'CANCELED'))
       and ($15::text is null or w.lock_key = $15::text)
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
@@ -113,18 +126,8 @@ with looked_at as materialized (
 
 -- name: job
 -- params: ids
-select t.id::text as id, t.queue::text as queue, '' as kind,
-       case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
-                when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
-                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
-                when t.state in ('FAILED', 'COMPLETED', 'CANCELLED') then lower(t.state) else 'blocked' end as state,
-       null::int as priority, t.tries as tries, null::int as max_tries,
-       {ms(t.created::timestamptz)} as created_ms,
-       {ms(t.run_after::timestamptz)} as run_after_ms, null::bigint as changed_ms,
-       {ms(w.started::timestamptz)} as started_ms, null::bigint as finished_ms,
-       w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-       '' as error,
-       case when w.id is null then t.state = 'RUNNING' else coalesce(w.lock_timeout < now(), false) end as stale,
+select
+-- part: work_queue_columns
        null::text as cursor,
        case when x.text is not null then x.text else encode(substr(t.payload, 1, 65536), 'hex') end as payload,
        case when t.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
@@ -168,7 +171,7 @@ with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any(array(select i::uuid from unnest($1::text[]) i
                            where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and (q.state in ('FAILED', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
+      and (q.state in ('FAILED', 'ERROR', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
@@ -255,3 +258,35 @@ with free as materialized (
 )
 delete from {schema}.queue t using pick where t.id = pick.id
 returning t.id::text, 'deleted' as state
+
+-- name: purge
+-- params: queue states before limit
+-- official: no
+-- guard: only completed or cancelled jobs; failed ones where asked for. Nothing tells when a job ended: the time when
+--   it was pushed counts
+-- cost: reads all that is finished
+with pick as (
+    select q.id from {schema}.queue q
+    where ($1::text is null or q.queue = $1::text)
+      and q.state = any(array(
+-- part: work_queue_final
+          and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
+      and q.created < coalesce($3::timestamptz, now())::timestamp
+      and not exists (select from {schema}.work_queue w where w.id = q.id)
+    limit coalesce($4::int, 1000) for update of q skip locked
+)
+delete from {schema}.queue t using pick where t.id = pick.id
+returning t.id::text, 'purged' as state
+
+-- name: purge_preview
+-- params: queue states before
+-- cost: reads all that is finished
+select 'purged' as state, count(*) as n, lower(q.state) as why
+from {schema}.queue q
+where ($1::text is null or q.queue = $1::text)
+  and q.state = any(array(
+-- part: work_queue_final
+      and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
+  and q.created < coalesce($3::timestamptz, now())::timestamp
+  and not exists (select from {schema}.work_queue w where w.id = q.id)
+group by 3

@@ -9,6 +9,12 @@
 -- note: Failed is what no worker will ever take again: four attempts used, or expires_at has passed (its default is the
 --   moment of the insert). Workers take from all queues at once. Ack and nack name the id alone: a job that was
 --   released and taken anew is also finished by its first worker.
+-- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
+-- lacks: extend_where: nothing tells who works on a job: extend it by its id (extend --id)
+-- lacks: pause: workers take from all queues: stop them in their own program
+-- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
+-- lacks: discard: nothing keeps what was discarded: delete the jobs
+-- lacks: priority: the oldest job is taken first: reschedule jobs that may wait
 
 -- name: detect
 select n.nspname::text as schema
@@ -157,12 +163,12 @@ returning id, case when attempts > 3 or expires_at <= now() then 'failed' else '
 -- params: ids by
 -- official: what a worker does with a job that takes longer; never made shorter
 -- guard: only running jobs whose lease ends before that time
-update {schema}.jobs set status = 'pending', visibility_at = greatest(visibility_at, now() + $2::interval)
+update {schema}.jobs set status = 'pending', visibility_at = now() + $2::interval
 where id = any($1::text[])
   and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
                                  or status = 'in_transit' and not (attempts > 3
                                                                    or coalesce(expires_at <= now(), false)))
-  and (status <> 'pending' or visibility_at is null or visibility_at < now() + $2::interval)
+  and coalesce(visibility_at < now() + $2::interval, true)
   and $2::interval > interval '0'
 returning id, 'extended' as state
 

@@ -9,6 +9,11 @@
 --   work was done.
 -- note: There is no lease, no name of a worker and no error text; stale = running for over an hour, which is a guess.
 -- note: The table has one index, that of its ids: the numbers are those of the newest 100000 tasks.
+-- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
+-- lacks: extend: a running job has no lease that could end: nothing takes it away from its worker
+-- lacks: pause: workers take whatever waits: stop them in their own program
+-- lacks: cancel: no worker asks whether its job is still wanted: discard or delete jobs that wait
+-- lacks: reschedule: a task has no time at which it is due
 
 -- name: detect
 select n.nspname::text as schema

@@ -84,9 +84,9 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "discard -y --id %s -r \"not wanted\"", job(c, "ready3"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that do not run (locked within four hours)");
+    engine_has(out, "takes only jobs that do not run (locked within four hours)");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held2"));
-    engine_has(out, "guard: only jobs that do not run and are not ready already");
+    engine_has(out, "takes only jobs that do not run and are not ready already");
     PGresult *r =
         pg_query(c, "select distinct locked_by from " JOBS " where locked_by is not null");
     for (int i = 0; i < PQntuples(r); i++)

@@ -91,9 +91,9 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "priority -y --id %s 5", job(c, "ready2"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that do not run");
+    engine_has(out, "takes only jobs that do not run");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that do not run and are not ready already");
+    engine_has(out, "takes only jobs that do not run and are not ready already");
     engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "held2"));
 }
 

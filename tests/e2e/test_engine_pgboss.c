@@ -90,9 +90,9 @@ acts(const char *db, PGconn *c)
     engine_queuetop(db, 0, NULL, "cancel -y --id %s", job(c, "ready3"));
     engine_queuetop(db, 0, NULL, "delete -y --id %s", job(c, "ready4"));
     engine_queuetop(db, 1, &out, "delete -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that do not run");
+    engine_has(out, "takes only jobs that do not run");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
-    engine_has(out, "guard: only jobs that do not run and are neither completed");
+    engine_has(out, "takes only jobs that do not run and are neither completed");
     engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0");
     engine_queuetop(db, 0, NULL, "cron remove -y mail");
     /* one of two: policy "short" lets only one wait */

@@ -116,7 +116,7 @@ requeues(void **state)
     assert_string_equal(pg_value(conn, STATES "in (10, 11, 16, 17)"),
                         "10 available,11 available,16 discarded,17 available");
     says(1, "requeue --id 5 --yes --json", "\"action\": null, \"dry_run\": true, \"exit\": 1");
-    says(1, "requeue --id 5 --yes", "guard: only jobs that do not run and are not ready and due");
+    says(1, "requeue --id 5 --yes", "takes only jobs that do not run and are not ready and due");
     says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: guard:");
     says(2, "requeue --id abc --yes", "give it in full");
     PQfinish(conn);
@@ -308,7 +308,7 @@ no_other_verb_takes_a_misspelt_name(void **state)
     says(0, "cron resume mials --yes", "1 schedule");
     says(0, "cron pause mials --yes", "1 schedule paused"); /* it was switched on here */
     says(0, "cron pause sweep --yes", "1 schedule paused"); /* it has jobs */
-    says(1, "cron pause sweep --yes", "guard: only a schedule that is switched on");
+    says(1, "cron pause sweep --yes", "takes only a schedule that is switched on");
     PQfinish(conn);
 }
 

@@ -92,6 +92,9 @@ piechut(void **state)
     /* its first holder ends it all the same: by the id alone */
     seed_done(w, q, b);
     has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+    has(run(1, "purge --older-than 1d --yes"), "nothing");
+    has(run(0, "purge --older-than 0 --yes --json"), "\"changed\": 1");
+    value("0", "select count(*) from queues.queue where state = 'COMPLETED'");
     PQfinish(w);
     PQfinish(c);
 }
@@ -155,11 +158,16 @@ postqueue(void **state)
     has(run(0, "requeue --error 'no attempts left' --yes --json"), "\"changed\": 1");
     value("3", "select attempts from jobs where id = 'j1'");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
-    has(run(1, "requeue --id j1 --yes"),
-        "guard: only jobs that have failed or wait for their time");
+    has(run(1, "requeue --id j1 --yes"), "takes only jobs that have failed or wait for their time");
     has(run(0, "extend --id j1 --by 1h --yes"), "1 lease extended");
     value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
-    has(run(1, "delete --id j1 --yes"), "guard: only jobs that do not run");
+    /* a lease is never made shorter, and then nothing else is changed either */
+    pg_run(c, "update jobs set status = 'in_transit' where id = 'j1'");
+    has(run(1, "extend --id j1 --by 30s --yes"),
+        "takes only running jobs whose lease ends before that time");
+    value("in_transit t", "select status || ' ' || left((visibility_at > now() + interval '59 "
+                          "min')::text, 1) from jobs where id = 'j1'");
+    has(run(1, "delete --id j1 --yes"), "takes only jobs that do not run");
     has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
     has(run(0, "requeue --id j1 --yes"), "1 job ready");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
@@ -200,7 +208,7 @@ teti(void **state)
     value("pending 1", "select status || ' ' || retry_count from tasks where id = 1");
     seed_claim(w, q, ""); /* commits it and is never seen again */
     has(run(0, "jobs state:running --json"), "\"id\": \"1\"");
-    has(run(1, "delete --id 1 --yes"), "guard: only jobs that do not run");
+    has(run(1, "delete --id 1 --yes"), "takes only jobs that do not run");
     has(run(0, "release --id 1 --id 2 --yes --json"), "\"changed\": 1");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
     has(run(0, "discard --id 2 --id 1 --yes --json"), "\"changed\": 1");
@@ -209,7 +217,8 @@ teti(void **state)
     has(run(0, "purge --state failed --older-than 0 --yes --json"), "\"changed\": 1");
     value("1 4 5", "select string_agg(id::text, ' ' order by id) from tasks");
     /* what it can't do is refused, and so is everything where nothing may change */
-    has(run(3, "pause tasks --yes"), "no such action");
+    has(run(3, "pause tasks --yes"), "stop them in their own program");
+    has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
     has(run(3, "delete --id 4 --yes --read-only"), "read-only");
     value("3", "select count(*) from tasks");
     PQfinish(w);
@@ -259,7 +268,7 @@ blabosoft(void **state)
 static void
 pkgsite(void **state)
 {
-    const char *q = "seed_pkgsite_priority";
+    const char *q = "seed_pkgsite+priorities";
     PGconn *c = begin(q, "pkgsite"), *w = seed_join("pkgsite");
 
     (void)state;
@@ -277,12 +286,33 @@ pkgsite(void **state)
     value("1", "select count(*) from queue_tasks where id = 3");
     has(run(0, "queues --json"), "\"queue\": \"queue_tasks\"");
     has(run(0, "jobs --kind m3@v1 --json"), "\"state\": \"running\"");
-    has(run(1, "delete --id 3 --yes"), "whose worker has stalled");
+    has(run(1, "delete --id 3 --yes"), "takes only jobs that do not run, or whose lease has ended");
     seed_expire(c, q);
     has(run(0, "delete --id 3 --yes --json"), "\"changed\": 1");
     has(run(0, "jobs 'm2' --csv"), "m2@v1");
     value("2", "select count(*) from queue_tasks");
     PQfinish(w);
+    PQfinish(c);
+}
+
+/* A table that keeps its finished tasks: no verb makes one run again. */
+static void
+pkgsite_completed(void **state)
+{
+    const char *q = "seed_pkgsite+completed";
+    PGconn *c = begin(q, "pkgsite_completed");
+
+    (void)state;
+    seed_push(c, q, 2);
+    seed_done(c, q, seed_claim(c, q, ""));
+    has(run(0, "queues --json"), "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 0");
+    has(run(0, "job 1 --json"), "\"state\": \"completed\"");
+    has(run(1, "release --id 1 --yes"), "release takes only running jobs");
+    value("t", "select started_at is not null from queue_tasks where id = 1");
+    has(run(3, "priority 5 --id 2 --yes"), "its table has no column priority");
+    has(run(3, "extend --id 2 --by 1h --yes"), "its table has no column leased_until");
+    has(run(0, "purge --older-than 0 --yes --json"), "\"changed\": 1");
+    value("2", "select string_agg(id::text, ' ') from queue_tasks");
     PQfinish(c);
 }
 
@@ -464,11 +494,12 @@ postqueue_console(void **state)
     seed_push(c, q, 3);
     pg_run(c, "update jobs set attempts = 4 where id = 'j1'");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j2");
+    pg_run(c, "update jobs set visibility_at = now() + interval '1 min' where id = 'j2'");
     console(&vt);
     engine_counts(&vt, "q", "1 1 1 0 0");
     engine_step(&vt, &steps[0]);
     engine_step(&vt, &steps[1]);
-    value("t", "select visibility_at > now() + interval '9 min' from jobs where id = 'j2'");
+    value("t", "select visibility_at > now() + interval '4 min' from jobs where id = 'j2'");
     engine_step(&vt, &steps[2]);
     engine_step(&vt, &steps[3]);
     engine_counts(&vt, "q", "2 0 0 0 0");
@@ -494,7 +525,7 @@ pkgsite_console(void **state)
          "text:1 enter",                                                                          "release: 1 job ready"    },
         {"2", "D",  {"1 job → deleted", "unofficial"},                          "text:1 enter", "delete: 1 job deleted"   },
     };
-    const char *q = "seed_pkgsite_leased";
+    const char *q = "seed_pkgsite+leases";
     PGconn *c = begin(q, "pkgsite_console"), *w = seed_join("pkgsite_console");
     struct vt vt;
 
@@ -507,7 +538,7 @@ pkgsite_console(void **state)
     engine_step(&vt, &steps[0]);
     value("t", "select leased_until > now() + interval '4 min' from queue_tasks where id = 1");
     engine_step(&vt, &steps[1]);
-    value("t", "select started_at is null and leased_until is null from queue_tasks where id = 1");
+    value("t", "select started_at is null from queue_tasks where id = 1");
     engine_step(&vt, &steps[2]);
     engine_counts(&vt, "queue_tasks", "2 0 0 0 0");
     quit(&vt);
@@ -525,9 +556,10 @@ main(void)
         cmocka_unit_test(piechut),           cmocka_unit_test(piechut_jobs),
         cmocka_unit_test(postqueue),         cmocka_unit_test(teti),
         cmocka_unit_test(blabosoft),         cmocka_unit_test(pkgsite),
-        cmocka_unit_test(library),           cmocka_unit_test(piechut_console),
-        cmocka_unit_test(blabosoft_console), cmocka_unit_test(teti_console),
-        cmocka_unit_test(postqueue_console), cmocka_unit_test(pkgsite_console),
+        cmocka_unit_test(pkgsite_completed), cmocka_unit_test(library),
+        cmocka_unit_test(piechut_console),   cmocka_unit_test(blabosoft_console),
+        cmocka_unit_test(teti_console),      cmocka_unit_test(postqueue_console),
+        cmocka_unit_test(pkgsite_console),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

@@ -124,27 +124,12 @@ adopts(void **state)
 static void
 other_systems(void **state)
 {
-    static const char *const names[] = {"delayed_job",
-                                        "django_tasks",
-                                        "good_job",
-                                        "graphile_worker",
-                                        "minion",
-                                        "oban",
-                                        "pgboss",
-                                        "pgmq",
-                                        "pgq",
-                                        "pgqueue_lib",
-                                        "pgqueuer",
-                                        "procrastinate",
-                                        "river",
-                                        "seed_blabosoft",
-                                        "seed_piechut",
-                                        "seed_pkgsite",
-                                        "seed_teti",
-                                        "seed_postqueue",
-                                        "solid_queue",
-                                        "seed_pkgsite_leased",
-                                        "seed_pkgsite_priority"};
+    static const char *const names[] = {
+        "delayed_job", "django_tasks",   "good_job",     "graphile_worker",
+        "minion",      "oban",           "pgboss",       "pgmq",
+        "pgq",         "pgqueue_lib",    "pgqueuer",     "procrastinate",
+        "river",       "seed_blabosoft", "seed_piechut", "seed_pkgsite",
+        "seed_teti",   "seed_postqueue", "solid_queue"};
     static const char *const verbs[] = {"queues",   "jobs --json", "nodes",         "leases",
                                         "failures", "cron list",   "adapter check", "check"};
     char line[200], file[200];

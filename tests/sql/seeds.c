@@ -22,6 +22,8 @@ struct seed {
     "where started_at is null or " free " order by " order ", id limit 1 for update skip locked) " \
     "returning id || '|' || started_at /* %1$s */"
 #define STALLED "started_at + interval '5 min' < now()"
+#define STALL "started_at = started_at - interval '301 s'"
+#define EXPIRE_LEASE "leased_until = now() - interval '1 s'"
 #define WORK_CLAIM                                                                                 \
     "update queues.work_queue w set lock_key = '%1$s', started = now(), version = w.version + 1, " \
     "lock_timeout = now() + interval '2 min' from (select id from queues.work_queue where "        \
@@ -44,34 +46,45 @@ struct seed {
     "type, schedule_id, queue, now(), created, now(), '" state "', tries, payload, payload_type, " \
     "target, " error " from j"
 
-static const struct seed pkgsite = {
-    "seed_pkgsite",
+#define PKGSITE(more, drop, claim, expire)                                                        \
+    {                                                                                             \
+        "seed_pkgsite" more,                                                                      \
+            "truncate queue_tasks restart identity; alter table queue_tasks " drop, PKGSITE_PUSH, \
+            NULL, claim, PKGSITE_DONE, PKGSITE_DONE,                                              \
+            "update queue_tasks set " expire " where started_at is not null"                      \
+    }
+#define DROP_HISTORY "drop completed_at, drop success, drop failure"
+#define LEASE ", leased_until = now() + interval '5 min'"
+
+/* The article's table alone, and with the columns that it offers, one by one and all together. */
+static const struct seed pkgsite = PKGSITE("", DROP_HISTORY ", drop leased_until, drop priority",
+                                           PKGSITE_CLAIM("", STALLED, "created_at"), STALL);
+static const struct seed pkgsite_leased =
+    PKGSITE("+leases", DROP_HISTORY ", drop priority",
+            PKGSITE_CLAIM(LEASE, "leased_until < now()", "created_at"), EXPIRE_LEASE);
+static const struct seed pkgsite_priority =
+    PKGSITE("+priorities", DROP_HISTORY ", drop leased_until",
+            PKGSITE_CLAIM("", STALLED, "priority, created_at"), STALL);
+static const struct seed pkgsite_completed = {
+    "seed_pkgsite+completed",
+    "truncate queue_tasks restart identity; alter table queue_tasks drop success, drop failure, "
+    "drop leased_until, drop priority",
+    PKGSITE_PUSH,
+    NULL,
+    PKGSITE_CLAIM("", "completed_at is null and " STALLED, "created_at"),
+    "update queue_tasks set completed_at = now() where id = %1$s",
+    NULL,
+    "update queue_tasks set " STALL};
+static const struct seed pkgsite_all = {
+    "seed_pkgsite+all",
     "truncate queue_tasks restart identity",
     PKGSITE_PUSH,
     NULL,
-    PKGSITE_CLAIM("", STALLED, "created_at"),
-    PKGSITE_DONE,
-    PKGSITE_DONE,
-    "update queue_tasks set started_at = started_at - interval '301 s'"};
-static const struct seed pkgsite_leased = {
-    "seed_pkgsite_leased",
-    "truncate queue_tasks restart identity",
-    PKGSITE_PUSH,
-    NULL,
-    PKGSITE_CLAIM(", leased_until = now() + interval '5 min'", "leased_until < now()",
-                  "created_at"),
-    PKGSITE_DONE,
-    PKGSITE_DONE,
-    "update queue_tasks set leased_until = now() - interval '1 s' where started_at is not null"};
-static const struct seed pkgsite_priority = {
-    "seed_pkgsite_priority",
-    "truncate queue_tasks restart identity",
-    PKGSITE_PUSH,
-    NULL,
-    PKGSITE_CLAIM("", STALLED, "priority, created_at"),
-    PKGSITE_DONE,
-    PKGSITE_DONE,
-    "update queue_tasks set started_at = started_at - interval '301 s'"};
+    PKGSITE_CLAIM(LEASE, "completed_at is null and leased_until < now()", "priority, created_at"),
+    "update queue_tasks set completed_at = now(), success = true where id = %1$s",
+    "update queue_tasks set completed_at = now(), success = false, failure = 'it went wrong after "
+    "17 s' where id = %1$s",
+    "update queue_tasks set " EXPIRE_LEASE " where started_at is not null"};
 static const struct seed postqueue = {
     "seed_postqueue",
     "truncate jobs",
@@ -137,9 +150,9 @@ static const struct seed pgqueue_lib = {
     HISTORY("FAILED",
             "'no answer from 10.0.0.1'") "; delete from queues.work_queue where id = '%1$s'",
     WORK_EXPIRE};
-static const struct seed *const seeds[] = {&pkgsite,   &pkgsite_leased, &pkgsite_priority,
-                                           &postqueue, &piechut,        &teti,
-                                           &blabosoft, &pgqueue_lib};
+static const struct seed *const seeds[] = {
+    &pkgsite, &pkgsite_leased, &pkgsite_priority, &pkgsite_completed, &pkgsite_all, &postqueue,
+    &piechut, &teti,           &blabosoft,        &pgqueue_lib};
 
 static const struct seed *
 find(const char *adapter)
@@ -149,6 +162,16 @@ find(const char *adapter)
     while (strcmp(seeds[i]->adapter, adapter) != 0)
         assert_true(++i < sizeof seeds / sizeof *seeds);
     return seeds[i];
+}
+
+/* The name of the adapter: that of the seed without its "+columns". */
+static const char *
+adapter_of(const char *seed)
+{
+    static char name[40];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(seed, "+"), seed);
+    return name;
 }
 
 /* The statement with its words put in: %1$s, %2$s, %%. */
@@ -185,7 +208,7 @@ run(PGconn *conn, const char *sql, const char *one, const char *two)
 PGconn *
 seed_new(const char *adapter, const char *database)
 {
-    PGconn *conn = pg_fixture(database, adapter);
+    PGconn *conn = pg_fixture(database, adapter_of(adapter));
 
     pg_run(conn, "%s", find(adapter)->empty);
     return conn;
@@ -267,7 +290,7 @@ seed_expire(PGconn *conn, const char *adapter)
 static PGresult *
 ask(PGconn *conn, const char *name, enum section_id s, const struct params *p, bool acts)
 {
-    struct adapter *a = ask_adapter(name, NULL);
+    struct adapter *a = ask_adapter(adapter_of(name), NULL);
 
     ask_begin(conn, a, !acts);
     PGresult *res = ask_send(conn, a, s, p, "");

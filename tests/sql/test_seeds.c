@@ -58,8 +58,8 @@ two(const char *a, const char *b, const char *state)
 static void
 pkgsite_release_is_fenced(void **state)
 {
-    static const char *const variants[] = {"seed_pkgsite", "seed_pkgsite_leased",
-                                           "seed_pkgsite_priority"};
+    static const char *const variants[] = {"seed_pkgsite", "seed_pkgsite+leases",
+                                           "seed_pkgsite+priorities"};
 
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -114,7 +114,7 @@ pkgsite_stalls(void **state)
 static void
 pkgsite_leases(void **state)
 {
-    const char *q = "seed_pkgsite_leased";
+    const char *q = "seed_pkgsite+leases";
     PGconn *c = seed_new(q, "leases");
 
     (void)state;
@@ -145,7 +145,7 @@ pkgsite_leases(void **state)
 static void
 pkgsite_priorities(void **state)
 {
-    const char *q = "seed_pkgsite_priority";
+    const char *q = "seed_pkgsite+priorities";
     PGconn *c = seed_new(q, "priorities");
 
     (void)state;
@@ -155,6 +155,60 @@ pkgsite_priorities(void **state)
     said("3", seed_id(seed_claim(c, q, "")));
     said("", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "8", PARAM_TOTAL));
     said("1", seed_id(seed_claim(c, q, "")));
+    PQfinish(c);
+}
+
+/* A table that keeps its finished tasks: they are not running, and no act makes them run again. */
+static void
+pkgsite_completed(void **state)
+{
+    const char *q = "seed_pkgsite+completed";
+    PGconn *c = seed_new(q, "completed");
+
+    (void)state;
+    seed_push(c, q, 3);
+    seed_done(c, q, seed_claim(c, q, ""));
+    seed_claim(c, q, "");
+    said("0 1 0 1 0 0", seed_counts(c, q));
+    said("completed", seed_job(c, q, "1", "state"));
+    seed_expire(c, q);
+    said("f", seed_job(c, q, "1", "stale"));
+    said("t", seed_job(c, q, "2", "stale"));
+    said("2 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
+    value("1", "select id from queue_tasks where started_at is not null");
+    said("", ACT(q, SEC_REQUEUE, "{1}"));
+    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said("1 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    value("2 3", "select string_agg(id::text, ' ' order by id) from queue_tasks");
+    PQfinish(c);
+}
+
+/* All columns together: each does what it does alone. */
+static void
+pkgsite_all_columns(void **state)
+{
+    const char *q = "seed_pkgsite+all";
+    PGconn *c = seed_new(q, "columns");
+
+    (void)state;
+    seed_push(c, q, 3);
+    said("3 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
+    said("7", seed_job(c, q, "3", "priority"));
+    const char *first = seed_claim(c, q, "");
+    said("3", seed_id(first));
+    said("3 extended",
+         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,3}", PARAM_BY, "1 hour", PARAM_TOTAL));
+    value("t", "select leased_until > now() + interval '59 min' from queue_tasks where id = 3");
+    seed_fail(c, q, first);
+    said("0 2 0 0 1 0", seed_counts(c, q));
+    said("it went wrong after 17 s", seed_job(c, q, "3", "error"));
+    said("", ACT(q, SEC_RESCUE, "{3}"));
+    said("3 ready", ACT(q, SEC_REQUEUE, "{1,2,3}"));
+    seed_done(c, q, seed_claim(c, q, ""));
+    said("completed", seed_job(c, q, "3", "state"));
+    seed_fail(c, q, seed_claim(c, q, ""));
+    said("1 purged", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    said("3 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
     PQfinish(c);
 }
 
@@ -208,6 +262,9 @@ postqueue_visibility(void **state)
          seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1,j2}", PARAM_BY, "1 hour", PARAM_TOTAL));
     value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
     said("running", seed_job(c, q, "j1", "state")); /* although its status is "pending" now */
+    pg_run(c, "update jobs set status = 'in_transit' where id = 'j1'");
+    said("", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1}", PARAM_BY, "30 s", PARAM_TOTAL));
+    value("in_transit", "select status from jobs where id = 'j1'"); /* nothing has changed */
     said("j2", seed_id(seed_claim(w, q, "")));
     said("", seed_claim(w, q, ""));
     said("j1 ready", ACT(q, SEC_RESCUE, "{j1}"));
@@ -400,6 +457,43 @@ work_queue_orphans(void **state)
         PQfinish(w);
         PQfinish(c);
     }
+}
+
+/* What is kept is purged by when it was pushed; other words for "finished" count as well. */
+static void
+piechut_finished(void **state)
+{
+    const char *q = "seed_piechut";
+    PGconn *c = seed_new(q, "finished");
+
+    (void)state;
+    seed_push(c, q, 6);
+    seed_schedule(c, q);
+    for (int i = 0; i < 3; i++)
+        seed_done(c, q, seed_claim(c, q, "n1"));
+    seed_fail(c, q, seed_claim(c, q, "n1"));
+    const char *held = seed_claim(c, q, "n1");
+    pg_run(c,
+           "update queues.queue set state = 'DONE', created = now() - interval '2 days' where id "
+           "= (select id from queues.queue where state = 'COMPLETED' order by id limit 1)");
+    said("0 1 0 1 1 0", seed_counts(c, q));
+    said("", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "other", PARAM_TOTAL));
+    pg_run(c, "update queues.queue set state = 'COMPLETED' where id = '%s'", seed_id(held));
+    assert_int_equal(strspn(seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "yesterday", PARAM_TOTAL),
+                            "0123456789abcdef-"),
+                     36);
+    value("0 2",
+          "select count(*) filter (where state = 'DONE') || ' ' || count(*) filter (where "
+          "state = 'COMPLETED' and id <> '%s') from queues.queue",
+          seed_id(held));
+    seed_act(c, q, SEC_PURGE, PARAM_TOTAL);
+    value("COMPLETED FAILED RUNNING", "select string_agg(state, ' ' order by state) from "
+                                      "queues.queue"); /* what a node holds stays */
+    seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_TOTAL);
+    value("COMPLETED RUNNING", "select string_agg(state, ' ' order by state) from queues.queue");
+    pg_run(c, "update queues.queue set state = 'PARKED'; delete from queues.work_queue");
+    said("0 0 0 0 0 2", seed_counts(c, q));
+    PQfinish(c);
 }
 
 /* What ended is in the history: a failed job comes back whole, unless a live one has its key. */
@@ -612,9 +706,8 @@ blabosoft_zone(void **state)
 
 /* --- what it costs ---------------------------------------------------------------------------- */
 
-static const char *const names[] = {
-    "seed_pkgsite", "seed_pkgsite_leased", "seed_pkgsite_priority", "seed_postqueue",
-    "seed_piechut", "seed_teti",           "seed_blabosoft",        "pgqueue_lib"};
+static const char *const names[] = {"seed_pkgsite", "seed_postqueue", "seed_piechut",
+                                    "seed_teti",    "seed_blabosoft", "pgqueue_lib"};
 enum { NAMES = sizeof names / sizeof *names };
 
 /* A large table is scanned in order only directly below a Limit, or with a `cost` note. */
@@ -749,10 +842,8 @@ near_misses(void **state)
     said("", detected(c));
     pg_run(c, "alter table queue_tasks alter started_at type timestamptz");
     said("seed_pkgsite:public", detected(c));
-    pg_run(c, "alter table queue_tasks add priority int");
-    said("seed_pkgsite_priority:public", detected(c));
-    pg_run(c, "alter table queue_tasks add leased_until timestamptz");
-    said("seed_pkgsite_leased:public", detected(c));
+    pg_run(c, "alter table queue_tasks add priority int, add leased_until timestamptz");
+    said("seed_pkgsite:public", detected(c));
     pg_run(c, "alter table queue_tasks alter leased_until type text");
     said("", detected(c));
     pg_run(c, "alter table queue_tasks drop leased_until, drop priority");
@@ -778,6 +869,9 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pkgsite_release_is_fenced),
+        cmocka_unit_test(pkgsite_completed),
+        cmocka_unit_test(piechut_finished),
+        cmocka_unit_test(pkgsite_all_columns),
         cmocka_unit_test(pkgsite_stalls),
         cmocka_unit_test(pkgsite_leases),
         cmocka_unit_test(pkgsite_priorities),

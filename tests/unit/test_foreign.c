@@ -81,7 +81,7 @@ test_trial(void **state)
     batch(f, fake_table(CHANGES, "3|available", NULL));
     assert_int_equal(action_state(f->action), ACTION_READY);
     assert_string_equal(action_what(f->action),
-                        "2 jobs → available\n1 job left alone: guard: a running job");
+                        "2 jobs → available\n1 job left alone: requeue takes a running job");
     assert_string_equal(action_notes(f->action),
                         "! it may run twice\n! unofficial: Other has no call for this (plain SQL)\n"
                         "takes effect when its workers see it");
@@ -100,13 +100,13 @@ test_trial(void **state)
     batch(f, fake_table(CHANGES, NULL));
     assert_int_equal(action_state(f->action), ACTION_DONE);
     assert_string_equal(action_summary(f->action),
-                        "2 jobs available, 1 job left alone: guard: a running job; "
+                        "2 jobs available, 1 job left alone: requeue takes a running job; "
                         "not audited by this system");
     assert_int_equal(action_exit_code(f->action), 0);
     action_record(f->action, &record);
     assert_string_equal(record.data,
                         "requeue by anna on local/fake: 3 jobs by id; counted at 08:00:00 UTC: "
-                        "2 jobs available, 1 job left alone: guard: a running job; "
+                        "2 jobs available, 1 job left alone: requeue takes a running job; "
                         "not audited by this system; reason: fixed");
     buf_free(&record);
 }
@@ -122,7 +122,7 @@ test_one_thing(void **state)
     clock_only(f);
     assert_true(asked(f)->dry);
     batch(f, fake_table(CHANGES, NULL));
-    assert_string_equal(action_what(f->action), "nothing to change: guard: paused already");
+    assert_string_equal(action_what(f->action), "nothing to change: pause takes paused already");
     assert_string_equal(action_summary(f->action), action_what(f->action));
     assert_int_equal(action_confirm(f->action, false), CONFIRM_NOTHING);
     action_free(f->action);
@@ -223,7 +223,7 @@ test_lost_answer(void **state)
     wait_asked(f);
     batch(f, fake_table(CHANGES, NULL));
     assert_string_equal(action_summary(f->action),
-                        "nothing changed: guard: a running job; not audited by this system");
+                        "nothing changed: requeue takes a running job; not audited by this system");
     assert_int_equal(action_exit_code(f->action), 1);
     action_free(f->action);
 
@@ -337,8 +337,7 @@ test_wishes(void **state)
         {{.act = ACT_REQUEUE, .reset = true},    "refused: Other can't start the tries of a job over"},
         {{.act = ACT_REQUEUE, .by_ms = 1000},    "refused: Other can't spread a requeue over a time" },
         {{.act = ACT_PRIORITY, .priority = "5"}, "refused: a priority is 1 to 4 here, not \"5\""     },
-        {{.act = ACT_CANCEL},
-         "refused: Other can't cancel this way: its adapter other has no section cancel"             },
+        {{.act = ACT_CANCEL},                    "refused: Other has no action \"cancel\""           },
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct intent in = refused[i].intent;
