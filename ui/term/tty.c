@@ -50,10 +50,18 @@ extern void __sanitizer_set_death_callback(void (*fn)(void)) __attribute__((weak
 /* ncurses leaks some memory if TERM is unknown; we can't help that. */
 /* NOLINTBEGIN(readability-identifier-naming) */
 const char *__lsan_default_suppressions(void);
+const char *__lsan_default_options(void);
 const char *
 __lsan_default_suppressions(void)
 {
     return "leak:new_prescr\n";
+}
+
+/* A suppressed leak is no report. */
+const char *
+__lsan_default_options(void)
+{
+    return "print_suppressions=0";
 }
 /* NOLINTEND(readability-identifier-naming) */
 
