@@ -58,7 +58,7 @@ word='TO''DO' page='DECISIO''NS'
     echo 'void calls_all(void)'
     echo '{'
     printf '    %s;\n' 'strcpy(a, b)' 'usleep(1)' 'PQexec(a, b)' 'PQescapeLiteral(a, b, 1)' 'getaddrinfo(a)' 'pthread_create(a)' \
-        'poll(a, 1, 1)' 'snprintf(a, 1, "UPDATE t SET a = %d", 1)' 'send("SELECT 1")'
+        'poll(a, 1, 1)' 'strcmp(n->state, "dead")' 'snprintf(a, 1, "UPDATE t SET a = %d", 1)' 'send("SELECT 1")'
     printf '}\nvoid seven(int a, int b, int c, int d, int e, int f, int g)\n{\n'
     for _ in $(seq 60); do echo '    a++;'; done
     echo '}'
@@ -90,6 +90,7 @@ wide=$(printf '%0121d' 0)
     echo 'create function unpinned() returns int language sql security definer as $$ select 1 $$;'
     echo "comment on function unpinned() is 'runs with the path of its caller';"
     echo 'insert into history (id, created) values (null, null);'
+    echo "select heartbeat < now() - setting_interval('node_dead') from node;"
     echo 'create function silent() returns int language sql as $$ select 1 $$;'
     echo 'create function many(a int, b int, c int, d int, e int, f int, g int, h int, i int) returns int'
     echo 'language sql as $$ select 1 $$;'

@@ -72,11 +72,11 @@ action_looks_alive(const struct action *a)
 
     if (a->act != ACT_RELEASE || !node)
         return false;
-    if (strcmp(node->state, "unknown") == 0 && node->leases == FIELD_NULL)
+    if (node_state(node) == NODE_UNKNOWN && node->leases == FIELD_NULL)
         return a->all_leases && node->running != 0;
-    if (strcmp(node->state, "unknown") == 0)
+    if (node_state(node) == NODE_UNKNOWN)
         return a->all_leases && node->leases > node->expired;
-    return strcmp(node->state, "dead") != 0 || node->session_alive == 1;
+    return node_state(node) != NODE_DEAD || node->session_alive == 1;
 }
 
 bool

@@ -210,11 +210,11 @@ find_idle(const char *queue, const struct life_row *life, const struct rowset *n
     if (life->workers <= 0)
         return xstrdup("no worker takes this queue: none is alive; start one (queuetop work)");
     for (int i = 0; i < nodes->n; i++) {
-        bool takes_none = !strcmp(n[i].state, "dead") || !strcmp(n[i].state, "stopped") ||
-                          !strcmp(n[i].state, "draining");
-        if (!takes_none && takes_queue(n[i].queues, queue))
+        enum node_state state = node_state(&n[i]);
+        bool is_over = state == NODE_DEAD || state == NODE_STOPPED;
+        if (!is_over && state != NODE_DRAINING && takes_queue(n[i].queues, queue))
             return NULL;
-        living += strcmp(n[i].state, "dead") != 0 && strcmp(n[i].state, "stopped") != 0;
+        living += !is_over;
     }
     if (living < life->workers)
         return NULL; /* other workers have no row in nodes: they may take all queues */

@@ -92,8 +92,6 @@ is_asked_for(const struct check *c, const char *id)
 
 /* --- words ----------------------------------------------------------------------------------- */
 
-static const char *const node_states[] = {"up",      "late",    "draining", "dead", "lost",
-                                          "unknown", "stopped", "asleep",   NULL};
 static const char *const job_states[] = {"scheduled", "ready",     "retry",     "running", "failed",
                                          "blocked",   "completed", "cancelled", NULL};
 static const char *const schedule_states[] = {"active", "paused", "failed", NULL};
@@ -111,7 +109,7 @@ static const char *const *
 states_of(const struct record *rec)
 {
     return rec == &record_job || rec == &record_detail ? job_states
-           : rec == &record_node                       ? node_states
+           : rec == &record_node                       ? node_states + NODE_UP
            : rec == &record_schedule                   ? schedule_states
                                                        : NULL;
 }

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #define COLUMNS(t) (int)(sizeof(t) / sizeof(t)[0])
 #define RECORD(what, table, type) \
@@ -190,6 +191,34 @@ static const struct field node_fields[] = {
     {"clock_ahead_ms", F_I64,  N(clock_ahead_ms), true },
 };
 RECORD(node, node_fields, node_row);
+
+const char *const node_states[] = {[NODE_OTHER] = "",
+                                   [NODE_UP] = "up",
+                                   [NODE_ASLEEP] = "asleep",
+                                   [NODE_LATE] = "late",
+                                   [NODE_DRAINING] = "draining",
+                                   [NODE_STOPPED] = "stopped",
+                                   [NODE_LOST] = "lost",
+                                   [NODE_UNKNOWN] = "unknown",
+                                   [NODE_DEAD] = "dead",
+                                   NULL};
+
+enum node_state
+node_state(const struct node_row *n)
+{
+    for (int i = NODE_UP; node_states[i]; i++)
+        if (!strcmp(n->state, node_states[i]))
+            return (enum node_state)i;
+    return NODE_OTHER;
+}
+
+bool
+node_is_gone(const struct node_row *n)
+{
+    enum node_state state = node_state(n);
+
+    return state == NODE_DEAD || state == NODE_UNKNOWN;
+}
 
 #define L(f) offsetof(struct lease_row, f)
 static const struct field lease_fields[] = {

@@ -6,6 +6,7 @@
 #ifndef MODEL_ADAPTER_RECORD_H
 #define MODEL_ADAPTER_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/db/rows.h"
@@ -101,6 +102,19 @@ struct attempt_row {
     int64_t started_ms, ended_ms;
 };
 
+/* The states of a node: what the console knows, from the words of the column "state". */
+enum node_state {
+    NODE_OTHER, /* a word of the adapter's own */
+    NODE_UP,
+    NODE_ASLEEP,
+    NODE_LATE,
+    NODE_DRAINING,
+    NODE_STOPPED,
+    NODE_LOST,
+    NODE_UNKNOWN, /* it holds leases and never registered */
+    NODE_DEAD
+};
+
 struct node_row {
     const char *node, *state, *host, *version, *queues;
     int pid, slots;
@@ -112,6 +126,12 @@ struct node_row {
     int64_t session_ms;        /* since when it is in that state */
     int64_t clock_ahead_ms;    /* of its machine, before the server's; < 0 = behind */
 };
+/* The only place that reads the word of a node's state. */
+enum node_state node_state(const struct node_row *n);
+extern const char
+    *const node_states[]; /* the words, by enum node_state from NODE_UP on; NULL ends */
+/* Nobody works there any more, as far as is known: dead, or it never registered. */
+bool node_is_gone(const struct node_row *n);
 
 struct life_row {    /* whether anybody works; of the whole system */
     int64_t workers; /* workers that sent a heartbeat, hold a valid lease, or wait for a push */

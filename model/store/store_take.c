@@ -114,7 +114,7 @@ has_left(const struct node_row *n, const struct rowset *now, int *at)
             return false;
         }
     }
-    return n->heartbeat_ms != FIELD_NULL && strcmp(n->state, "dead") != 0;
+    return n->heartbeat_ms != FIELD_NULL && node_state(n) != NODE_DEAD;
 }
 
 enum { RECENT_MS = 20000 };

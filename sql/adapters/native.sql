@@ -100,8 +100,9 @@ from {schema}.queue_pace()
 -- itself, so a schedule may run without a scheduler.
 with worker as (
     select count(*) as n from (
-        select lock_key from {schema}.node n where heartbeat >= now() - {schema}.setting_interval('node_dead')
-          and (heartbeat <= now() + interval '1 s' or pg_is_in_recovery() -- asleep: alive as long as its session exists
+        select lock_key from {schema}.node n where not (
+-- part: node_is_dead
+          ) and (heartbeat <= now() + interval '1 s' or pg_is_in_recovery() -- asleep: alive while its session exists
                or exists (select from pg_stat_activity a where a.pid = n.backend_pid))
         union
         select lock_key from {schema}.living() where lock_key is not null and lock_timeout > now()) known
@@ -565,7 +566,9 @@ with held_leases as materialized (
 )
 select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        case when n.lock_key is null then 'unknown'
-            when n.heartbeat < now() - {schema}.setting_interval('node_dead') then 'dead'
+            when
+-- part: node_is_dead
+                then 'dead'
             when n.heartbeat < now() - {schema}.setting_interval('node_late') then 'late'
             when n.heartbeat > now() + interval '1 s' and a.pid is null and not pg_is_in_recovery() then 'dead'
             when n.heartbeat > now() + interval '1 s' and n.state = 'up' then 'asleep'
@@ -845,7 +848,9 @@ with acts as materialized (
     select n.lock_key, e.what, e.at
     from {schema}.node n cross join lateral (
         values ('came', n.started),
-               ('died', case when n.heartbeat < now() - {schema}.setting_interval('node_dead') then n.heartbeat end)
+               ('died', case when
+-- part: node_is_dead
+                   then n.heartbeat end)
         ) e (what, at)
     where e.at is not null and ($1::text is null or n.queues is null or n.queues = '{}' or $1::text = any(n.queues))
       and ($2::text is null or n.lock_key = $2::text)

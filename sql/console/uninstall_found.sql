@@ -65,7 +65,7 @@ from (
 select (select string_agg(what, ', ') from (
             select format('node %s (last heartbeat %s s ago)', lock_key, extract(epoch from now() - heartbeat)::int)
             as what
-            from node where heartbeat > now() - (select value::interval from setting where name = 'node_dead')
+            from node where heartbeat >= now() - (select value::interval from setting where name = 'node_dead')
             union all
             select format('node %s (a lease until %s)', lock_key, max(lock_timeout)::timestamptz(0)) from work_queue
             where lock_key is not null and lock_timeout > now() and lock_key not in (select lock_key from node)

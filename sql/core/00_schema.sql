@@ -118,6 +118,14 @@ begin
 end $$;
 comment on function setting_interval(text) is 'An interval of table setting';
 
+-- Its body names nothing of this schema: the name in the default value is looked up now, and not by the caller's path.
+create or replace function is_dead(heartbeat timestamptz, allowed interval default setting_interval('node_dead'))
+returns boolean
+language sql stable as $$ select heartbeat operator(pg_catalog.<) (pg_catalog.now() operator(pg_catalog.-) allowed) $$;
+comment on function is_dead(timestamptz, interval) is 'Whether a node with this last heartbeat is dead: it is older '
+    'than setting node_dead. The only place that decides it. allowed: the setting, if the caller has read it. No SET, '
+    'so that it is inlined';
+
 create or replace function slot_class() returns int language sql immutable parallel safe as $$ select 1364481111 $$;
 comment on function slot_class() is 'The first key of the advisory lock of wait slot 0 (48_wake); slot n has this '
     'number + n';

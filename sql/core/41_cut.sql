@@ -112,7 +112,7 @@ language sql stable as $$
                    cross join lateral newest_cursor(c.queue) r
                    where c.chunk is null) end as unit
         from (select coalesce(t.slots, (select max(n.slots) from node n
-                                        where n.heartbeat > now() - setting_interval('node_dead'))) as slots,
+                                        where not is_dead(n.heartbeat))) as slots,
                      not t.hasty and (select min(c.weight) < max(c.weight) from queue_config c) as uneven) z
     ), name as materialized (
         select coalesce(o.queue, s.queue) as queue, o.queue is not null as wanted, coalesce(s.free, 0) as free, s.low

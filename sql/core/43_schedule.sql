@@ -369,7 +369,7 @@ comment on function step_from(text) is 'For schedule(): the tick that the last s
 create or replace function step_leases(inout new tick, news boolean, out stolen int)
 language plpgsql as $$
 declare
-    living timestamptz;
+    allowed interval := setting_interval('node_dead');
 begin
     if new.mark_at >= clock_timestamp() or not (news or new.want > 20 or exists (select from live)) then
         return;
@@ -382,12 +382,12 @@ begin
     new.free := least(new.free, (select min(lease) from live where lock_key is null));
     -- an idle scheduler comes once a second, almost to the millisecond
     new.mark_at := clock_timestamp() + interval '900 ms';
-    living := now() - setting_interval('node_dead');
     -- 20000 at most, as in pace(), however many slots table node has
     new.want := least(20000, greatest(new.want * 4 / 5,
-        coalesce((select 2 * sum(greatest(1, least(1000, n.slots))) from node n where n.heartbeat > living), 20)));
-    new.hasty := exists (select from node n where n.queues is not null and n.heartbeat > living);
-    new.slots := (select max(n.slots) from node n where n.heartbeat > living);
+        coalesce((select 2 * sum(greatest(1, least(1000, n.slots))) from node n
+                  where not is_dead(n.heartbeat, allowed)), 20)));
+    new.hasty := exists (select from node n where n.queues is not null and not is_dead(n.heartbeat, allowed));
+    new.slots := (select max(n.slots) from node n where not is_dead(n.heartbeat, allowed));
 end $$;
 comment on function step_leases(tick, boolean) is 'For schedule(), once a second: takes expired leases back, moves the '
     'mark, and measures how many jobs the living nodes can take. stolen: NULL = it was not time yet';

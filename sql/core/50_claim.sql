@@ -27,8 +27,8 @@ create or replace function node_barred(node text) returns setof boolean
 language sql stable as $$
     select true from node n
     where n.lock_key = node_barred.node
-      and (n.state <> 'up' or n.heartbeat < now() - (select s.value::interval from setting s
-                                                     where s.name = 'node_dead'))
+      and (n.state <> 'up' or is_dead(n.heartbeat, (select s.value::interval from setting s
+                                                    where s.name = 'node_dead')))
 $$;
 comment on function node_barred(text) is 'Returns one row if this node may not claim: it is draining, or its last '
     'heartbeat is so old that others take it for dead. No SET, so that it is inlined';

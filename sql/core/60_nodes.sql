@@ -50,7 +50,7 @@ begin
         started = case when n.session = node_start.session then n.started else now() end, heartbeat = now(),
         state = case when n.session = node_start.session then n.state else 'up' end, backend_pid = pg_backend_pid(),
         clock_ahead = case when n.session = node_start.session then n.clock_ahead end
-    where n.session = node_start.session or n.heartbeat <= now() - setting_interval('node_dead')
+    where n.session = node_start.session or is_dead(n.heartbeat)
        or n.heartbeat > now() + interval '1 s' and (n.backend_pid = pg_backend_pid() or not sleeps(n.backend_pid));
     if not found then
         select * into o from node n where n.lock_key = node_start.node;

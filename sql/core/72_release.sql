@@ -4,7 +4,7 @@ create or replace function node_alive(node text, expired_only boolean) returns t
 language sql stable set search_path from current as $$
     select coalesce(
         (select format('its last heartbeat is %s s old', extract(epoch from now() - n.heartbeat)::int) from node n
-         where n.lock_key = node_alive.node and n.heartbeat > now() - setting_interval('node_dead')),
+         where n.lock_key = node_alive.node and not is_dead(n.heartbeat)),
         (select format('%s of its leases have not expired', count(*)) from live w
          where w.lock_key = node_alive.node and w.lock_timeout >= now() and not expired_only
            and not exists (select from node where lock_key = node_alive.node)

@@ -25,18 +25,27 @@ adapter_for(const char *schema)
     return a;
 }
 
-/* As the watcher does it: read only, nothing but pg_catalog on the path. */
+/* Nothing but pg_catalog on the path. */
 static PGresult *
-ask(PGconn *conn, const char *sql, const struct db_stmt *stmt)
+ask_within(PGconn *conn, const char *sql, const struct db_stmt *stmt)
 {
     const char *values[ADAPTER_PARAMS];
 
     for (int i = 0; i < stmt->nparams; i++)
         values[i] = stmt->params[i].value;
-    pg_run(conn, "begin read only; set local search_path = pg_catalog, pg_temp");
+    pg_run(conn, "set local search_path = pg_catalog, pg_temp");
     PGresult *res = PQexecParams(conn, sql, stmt->nparams, NULL, values, NULL, NULL, 0);
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s\n%s", sql, PQresultErrorMessage(res));
+    return res;
+}
+
+/* As the watcher does it: read only. */
+static PGresult *
+ask(PGconn *conn, const char *sql, const struct db_stmt *stmt)
+{
+    pg_run(conn, "begin read only");
+    PGresult *res = ask_within(conn, sql, stmt);
     pg_run(conn, "rollback");
     return res;
 }
@@ -905,6 +914,60 @@ the_clock_of_a_node(void **state)
     PQfinish(conn);
 }
 
+static char *
+cell_within(PGconn *conn, const struct adapter *a, enum section_id s, const char *column)
+{
+    struct db_param storage[ADAPTER_PARAMS];
+    struct db_stmt stmt = adapter_bind(a, s, NULL, storage);
+    PGresult *res = ask_within(conn, stmt.sql, &stmt);
+    char *text = xstrdup(PQgetvalue(res, 0, PQfnumber(res, column)));
+
+    PQclear(res);
+    pg_run(conn, "set local search_path = queues, pg_temp");
+    return text;
+}
+
+/* A node is dead when its heartbeat is older than the setting. All who decide it agree, at exactly
+ * that age, too. */
+static void
+all_agree_who_is_dead(void **state)
+{
+    static const struct {
+        const char *age, *claims, *shown, *alive, *taken_over;
+    } ages[] = {
+        {"30 s",               "1", "late", "30",   "QT002"},
+        {"30 s 1 microsecond", "0", "dead", "NULL", ""     },
+    };
+    PGconn *conn = core_new("native_dead");
+    struct adapter *a = adapter_for("queues");
+
+    (void)state;
+    pg_run(conn,
+           "select t.push('q', 'a1'), node_start('n', gen_random_uuid(), 'h', 1, '1', 1, null, 1)");
+    core_settle(conn);
+    for (size_t i = 0; i < sizeof ages / sizeof *ages; i++) {
+        pg_run(conn, "begin; update node set heartbeat = now() - interval '%s'", ages[i].age);
+        char *shown = cell_within(conn, a, SEC_NODES, "state"),
+             *workers = cell_within(conn, a, SEC_LIFE, "workers");
+        assert_string_equal(shown, ages[i].shown);
+        assert_string_equal(workers, ages[i].claims);
+        expect(conn, ages[i].alive, "select substring(node_alive('n', false) from '(\\d+) s old')");
+        expect(conn, ages[i].claims,
+               "select coalesce(sum(slots), 0) from node where not is_dead(heartbeat)");
+        pg_run(conn, "savepoint s");
+        expect(conn, ages[i].claims, "select count(*) from claim('n')");
+        pg_run(conn, "rollback to s");
+        assert_string_equal(
+            pg_try(conn, "select node_start('n', gen_random_uuid(), 'h', 1, '1', 1, null, 1)"),
+            ages[i].taken_over);
+        pg_run(conn, "rollback");
+        free(shown);
+        free(workers);
+    }
+    adapter_free(a);
+    PQfinish(conn);
+}
+
 int
 main(void)
 {
@@ -919,6 +982,7 @@ main(void)
         cmocka_unit_test(when_groups_failed),
         cmocka_unit_test(a_group_in_detail),
         cmocka_unit_test(the_clock_of_a_node),
+        cmocka_unit_test(all_agree_who_is_dead),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -592,7 +592,7 @@ all_dead(const struct app *a, const struct target *t)
 {
     for (int i = 0; i < t->nnames; i++) {
         const struct node_row *n = store_node(a->store, t->names[i]);
-        if (!n || strcmp(n->state, "dead") != 0 || n->session_alive != 0)
+        if (!n || node_state(n) != NODE_DEAD || n->session_alive != 0)
             return false;
     }
     return t->nnames > 0;
@@ -697,7 +697,7 @@ no_drain(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
 
-    if (!why && !strcmp(act_target(a).state, "draining"))
+    if (!why && !strcmp(act_target(a).state, node_states[NODE_DRAINING]))
         why = "it is draining already";
     return why;
 }

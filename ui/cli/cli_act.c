@@ -359,7 +359,7 @@ tell_held(const struct act_run *r)
     if (action_act(r->action) != ACT_RELEASE || !n || r->words->all || n->leases <= 0)
         return;
     tell_evidence(r);
-    bool is_dead = !strcmp(n->state, "dead") && n->session_alive != 1;
+    bool is_dead = node_state(n) == NODE_DEAD && n->session_alive != 1;
     cli_say(r->cli, "no lease of it is expired: --all%s releases them all",
             is_dead ? "" : " --force");
 }

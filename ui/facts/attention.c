@@ -94,16 +94,16 @@ say_node(struct look *l, const struct node_row *n)
 
     if (n->heartbeat_ms != FIELD_NULL)
         ago = arena_printf(l->mem, "%s ago", fmt_age(l->now - n->heartbeat_ms).s);
-    if (!strcmp(n->state, "unknown") && l->foreign)
+    if (node_state(n) == NODE_UNKNOWN && l->foreign)
         return n->expired < n->running
                    ? arena_printf(l->mem, "%s of its %s have no worker any more",
                                   fmt_count(n->expired).s, fmt_plural(n->running, "running job").s)
                    : arena_printf(l->mem, "its %s ha%s no worker any more",
                                   fmt_plural(n->running, "running job").s,
                                   n->running == 1 ? "s" : "ve");
-    if (!strcmp(n->state, "dead") && *ago)
+    if (node_state(n) == NODE_DEAD && *ago)
         return arena_printf(l->mem, "died %s, holds %s", ago, leases);
-    if (!strcmp(n->state, "dead") || !strcmp(n->state, "unknown"))
+    if (node_is_gone(n))
         return arena_printf(l->mem, "no heartbeat ever, holds %s", leases);
     if (node_is_cut_off(n))
         return arena_printf(l->mem, "its database session is gone, last heartbeat %s", ago);

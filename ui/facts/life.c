@@ -44,7 +44,7 @@ all_nodes_are_dead(const struct life_look *l)
 
     for (int i = 0; i < l->nnodes; i++) {
         const struct node_row *n = &l->nodes[i];
-        if (strcmp(n->state, "dead") != 0)
+        if (node_state(n) != NODE_DEAD)
             return false;
         dead += n->heartbeat_ms != FIELD_NULL;
     }

@@ -175,10 +175,11 @@ data_age_of(const struct metrics_source *m, struct figures *s)
 static void
 nodes_of(const struct metrics_source *m, struct figures *s)
 {
-    static const char *const states[] = {"up", "asleep", "late", "draining", "dead", "unknown"},
-                             *const labels[] = {"state=\"up\"",   "state=\"asleep\"",
-                                                "state=\"late\"", "state=\"draining\"",
-                                                "state=\"dead\"", "state=\"unknown\""};
+    static const enum node_state states[] = {NODE_UP,       NODE_ASLEEP, NODE_LATE,
+                                             NODE_DRAINING, NODE_DEAD,   NODE_UNKNOWN};
+    static const char *const labels[] = {"state=\"up\"",   "state=\"asleep\"",
+                                         "state=\"late\"", "state=\"draining\"",
+                                         "state=\"dead\"", "state=\"unknown\""};
     int n;
     const struct node_row *rows = store_nodes(m->store, &n);
 
@@ -187,7 +188,7 @@ nodes_of(const struct metrics_source *m, struct figures *s)
     for (size_t k = 0; k < sizeof states / sizeof *states; k++) {
         int found = 0;
         for (int i = 0; i < n; i++)
-            found += !strcmp(rows[i].state, states[k]);
+            found += node_state(&rows[i]) == states[k];
         add(s, labels[k], found);
     }
 }

@@ -10,12 +10,6 @@
 
 #include "ui/term/fmt.h"
 
-static bool
-is_dead(const struct node_row *n)
-{
-    return !strcmp(n->state, "dead");
-}
-
 static void
 draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
@@ -23,7 +17,7 @@ draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     char text[64];
 
     (void)c;
-    if (is_dead(n) && n->running > 0) {
+    if (node_state(n) == NODE_DEAD && n->running > 0) {
         grid_printf(g, r, ROLE_BAD, "%*lld lost", r.w - 5, (long long)n->running);
         return;
     }
@@ -44,16 +38,16 @@ node_draw_gauge(struct grid *g, struct rect r, const struct node_row *n, enum ro
         return;
     for (int i = 0; i < r.w; i++)
         grid_str(g, (struct rect){r.x + i, r.y, 1, 1}, i < full ? role : ROLE_BAR_REST,
-                 i >= full    ? "░"
-                 : is_dead(n) ? "×"
-                              : "█");
+                 i >= full                    ? "░"
+                 : node_state(n) == NODE_DEAD ? "×"
+                                              : "█");
 }
 
 static void
 draw_gauge(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    node_draw_gauge(g, r, row, is_dead(row) ? ROLE_BAD : ROLE_CHART);
+    node_draw_gauge(g, r, row, node_state(row) == NODE_DEAD ? ROLE_BAD : ROLE_CHART);
 }
 
 const struct column_special node_slots_special = {draw_slots, NULL, K_BIG, true};

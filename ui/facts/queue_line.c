@@ -43,14 +43,13 @@ workers_of(const struct node_row *nodes, int n)
     struct workers w = {.rows = xcalloc((size_t)n + 1, sizeof *w.rows)};
 
     for (int i = 0; i < n; i++) {
+        enum node_state state = node_state(&nodes[i]);
         w.told |= nodes[i].slots > 0 && nodes[i].heartbeat_ms != FIELD_NULL;
-        if (nodes[i].slots > 0 && strcmp(nodes[i].state, "dead") != 0) {
+        if (nodes[i].slots > 0 && state != NODE_DEAD) {
             w.slots += nodes[i].slots;
             w.used += nodes[i].running > 0 ? nodes[i].running : 0;
         }
-        if ((!strcmp(nodes[i].state, "up") || !strcmp(nodes[i].state, "late") ||
-             !strcmp(nodes[i].state, "asleep")) &&
-            nodes[i].slots > 0)
+        if ((state == NODE_UP || state == NODE_LATE || state == NODE_ASLEEP) && nodes[i].slots > 0)
             w.rows[w.n++] = nodes[i];
     }
     return w;

@@ -94,8 +94,8 @@ verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms)
 bool
 node_is_cut_off(const struct node_row *n)
 {
-    bool beats =
-        !strcmp(n->state, "up") || !strcmp(n->state, "late") || !strcmp(n->state, "asleep");
+    enum node_state state = node_state(n);
+    bool beats = state == NODE_UP || state == NODE_LATE || state == NODE_ASLEEP;
 
     return beats && n->session_alive == 0 && n->backend_pid != INT_MIN;
 }
@@ -103,15 +103,15 @@ node_is_cut_off(const struct node_row *n)
 enum verdict
 verdict_of_node(const struct node_row *n, bool foreign)
 {
-    bool unknown = !strcmp(n->state, "unknown"), dead = !strcmp(n->state, "dead");
+    enum node_state state = node_state(n);
 
-    if (unknown && foreign)
+    if (state == NODE_UNKNOWN && foreign)
         return n->expired > 0 ? VERDICT_BAD : VERDICT_WELL;
-    if (dead || unknown)
+    if (node_is_gone(n))
         return n->leases > 0 ? VERDICT_BAD : VERDICT_WELL;
-    if (!strcmp(n->state, "draining"))
+    if (state == NODE_DRAINING)
         return VERDICT_DECIDED;
-    return !strcmp(n->state, "late") || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
+    return state == NODE_LATE || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
 }
 
 /* Whether more jobs fail than in a usual hour: the mean of the hours before the last one, at most

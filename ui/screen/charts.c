@@ -53,7 +53,7 @@ add_nodes(struct charts *c, const struct app *a)
     const struct node_row *rows = store_nodes(a->store, &n);
 
     for (int i = 0; i < n; i++)
-        if (!strcmp(rows[i].state, "dead") && rows[i].heartbeat_ms != FIELD_NULL)
+        if (node_state(&rows[i]) == NODE_DEAD && rows[i].heartbeat_ms != FIELD_NULL)
             add_event(c, rows[i].heartbeat_ms, "×", ROLE_BAD);
 }
 

@@ -43,11 +43,10 @@ static void
 add_node(struct host *h, const struct node_row *n, bool foreign)
 {
     enum verdict v = verdict_of_node(n, foreign);
-    bool lives = strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0;
 
     h->n++;
     h->worst = v > h->worst ? v : h->worst;
-    if (lives && n->slots > 0) {
+    if (!node_is_gone(n) && n->slots > 0) {
         h->slots += n->slots;
         h->used += n->running > 0 ? n->running : 0;
     }

@@ -77,7 +77,7 @@ draw_node(struct app *a, struct rect row, const struct node_row *n)
 {
     enum verdict v = verdict_of_node(n, app_is_foreign(a));
     struct lead lead = verdict_lead(v);
-    bool dead = !strcmp(n->state, "dead");
+    bool dead = node_state(n) == NODE_DEAD;
     int slots = n->slots == INT_MIN ? 0 : n->slots;
 
     if (lead.glyph)
@@ -156,7 +156,7 @@ add_deaths(struct app *a, struct events *e)
     const struct node_row *rows = store_nodes(a->store, &n);
 
     for (int i = 0; i < n && e->n < EVENTS * 3 / 4; i++)
-        if (!strcmp(rows[i].state, "dead"))
+        if (node_state(&rows[i]) == NODE_DEAD)
             add(e, rows[i].heartbeat_ms, rows[i].node,
                 verdict_role(verdict_of_node(&rows[i], false)),
                 arena_printf(a->frame, "its last heartbeat, with %s",

@@ -125,7 +125,7 @@ draw_facts(const struct app *a, const struct node_row *n, struct grid *g, struct
     enum verdict verdict = verdict_of_node(n, app_is_foreign(a));
     struct lead lead = verdict_lead(verdict);
     struct pen p = pen_start(g, r);
-    bool lost = !strcmp(n->state, "dead") && n->running > 0;
+    bool lost = node_state(n) == NODE_DEAD && n->running > 0;
 
     pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
     pen_printf(&p, verdict_role(verdict), "%s", node_is_cut_off(n) ? "cut off" : n->state);
@@ -155,9 +155,8 @@ draw_future(const struct node_page *v, const struct node_row *n, struct grid *g,
 {
     const struct app *a = v->view.app;
     struct buf text = {0};
-    bool gone = !strcmp(n->state, "dead") || !strcmp(n->state, "unknown");
 
-    if (!gone || n->leases <= 0 || v->leases.n == 0 || app_is_foreign(a))
+    if (!node_is_gone(n) || n->leases <= 0 || v->leases.n == 0 || app_is_foreign(a))
         return;
     grid_str(g, (struct rect){r.x + 1, r.y, 1, 1}, ROLE_DIM, "→");
     rect_cut_left(&r, 3);

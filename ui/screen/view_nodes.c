@@ -219,12 +219,12 @@ struct sum { /* summary of the nodes that are shown */
 };
 
 static void
-add_state(struct sum *s, const char *state)
+add_state(struct sum *s, enum node_state state)
 {
-    s->late += !strcmp(state, "late");
-    s->draining += !strcmp(state, "draining");
-    s->asleep += !strcmp(state, "asleep");
-    s->up += !strcmp(state, "up");
+    s->late += state == NODE_LATE;
+    s->draining += state == NODE_DRAINING;
+    s->asleep += state == NODE_ASLEEP;
+    s->up += state == NODE_UP;
 }
 
 static struct sum
@@ -234,13 +234,13 @@ sum_of(const struct nodes *v)
 
     for (int i = 0; i < list_count(v->table.list); i++) {
         const struct node_row *n = list_row(v->table.list, i);
-        bool dead = !strcmp(n->state, "dead") || !strcmp(n->state, "unknown");
+        bool dead = node_is_gone(n);
         if (dead)
             s.dead++;
         else if (node_is_cut_off(n))
             s.cut_off++;
         else
-            add_state(&s, n->state);
+            add_state(&s, node_state(n));
         s.slots += !dead && n->slots > 0 ? n->slots : 0;
         *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
         s.leases = add_known(s.leases, n->leases);
@@ -392,11 +392,11 @@ nodes_remark(struct view *view, struct buf *out)
 
     if (table_say_marked(view, out))
         return false;
-    if (!n || n->leases <= 0 || (strcmp(n->state, "dead") != 0 && strcmp(n->state, "unknown") != 0))
+    if (!n || n->leases <= 0 || !node_is_gone(n))
         return say_no_worker(view->app, out);
     if (app_is_foreign(view->app) && n->expired <= 0)
         return say_no_worker(view->app, out);
-    buf_printf(out, "%s is %s: ", n->node, strcmp(n->state, "dead") ? "not known" : "dead");
+    buf_printf(out, "%s is %s: ", n->node, node_state(n) == NODE_DEAD ? "dead" : "not known");
     leases_say_release(&v->held, n, view->app->now_ms, view->app->options.utc, out);
     return true;
 }
