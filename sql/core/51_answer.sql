@@ -684,21 +684,24 @@ end $$;
 comment on function give_back(text, bigint[], int[], bigint[]) is 'Gives back jobs that this node will not work on: '
     'they become ready again, and no try is counted';
 
-create or replace function complete(node text, lease bigint, version int, seq bigint, result text default null)
+-- For one job or lease: names of their own. With one name for both forms, a call whose parameters have no types yet
+-- could mean either.
+
+create or replace function complete_job(node text, lease bigint, version int, seq bigint, result text default null)
     returns text
 language sql security definer set search_path from current as $$
     select outcome from complete(node, array[lease], array[version], array[seq], null::timestamptz[],
                                  array[convert_to(result, 'UTF8')])
 $$;
-comment on function complete(text, bigint, int, bigint, text) is 'complete() for one job, by hand';
+comment on function complete_job(text, bigint, int, bigint, text) is 'complete() for one job; returns its outcome';
 
-create or replace function fail(node text, lease bigint, version int, seq bigint, error text) returns text
+create or replace function fail_job(node text, lease bigint, version int, seq bigint, error text) returns text
 language sql security definer set search_path from current as $$
     select outcome from fail(node, array[lease], array[version], array[seq], array[error])
 $$;
-comment on function fail(text, bigint, int, bigint, text) is 'fail() for one job, by hand';
+comment on function fail_job(text, bigint, int, bigint, text) is 'fail() for one job; returns its outcome';
 
-create or replace function extend(node text, lease bigint, version int, by interval) returns timestamptz
+create or replace function extend_lease(node text, lease bigint, version int, by interval) returns timestamptz
 language plpgsql security definer set search_path from current as $$
 declare
     r record;
@@ -710,5 +713,5 @@ begin
     end if;
     return r.lease_until;
 end $$;
-comment on function extend(text, bigint, int, interval) is 'extend() for one lease, by hand; raises QT001 if the lease '
-    'is lost';
+comment on function extend_lease(text, bigint, int, interval) is 'extend() for one lease; returns its new end, and '
+    'raises QT001 if the lease is lost';

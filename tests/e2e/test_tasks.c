@@ -209,7 +209,7 @@ requeues_a_group_with_care(void **state)
     keys += press(&vt, "r", "first 10, then ask");
     keys += press(&vt, "enter", "10");
     for (int i = 0; i < 600 && pg_int(con_db(), "select count(*) from history") < 10; i++) {
-        pg_run(con_db(), "select complete('w', lease, version, seq) "
+        pg_run(con_db(), "select complete_job('w', lease, version, seq) "
                          "from claim('w', 10, queues => '{fax}')");
         vt_came(&vt, "what never comes", 100);
     }

@@ -93,7 +93,7 @@ make_failed(PGconn *conn, const char *queue, int n)
     core_settle(conn);
     for (int i = 1; i <= n; i++)
         pg_run(conn,
-               "select fail('n1', lease, version, seq, 'timeout after %d s') "
+               "select fail_job('n1', lease, version, seq, 'timeout after %d s') "
                "from claim('n1', 1, queues => '{%s}')",
                i, queue);
     core_ten_seconds(conn);
@@ -533,7 +533,7 @@ test_purge_and_pause(void **state)
     (void)state;
     pg_run(conn, "select push('q') from generate_series(1, 5)");
     core_settle(conn);
-    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 3)");
+    pg_run(conn, "select complete_job('n1', lease, version, seq) from claim('n1', 3)");
     out = run(0, "cancel --id %s --yes", pg_value(conn, "select id from queue limit 1"));
     assert_string_equal(out, "1 job cancelled\n");
     free(out);
@@ -691,7 +691,7 @@ test_prompts(void **state)
     vt_done(&vt);
 
     core_settle(conn);
-    pg_run(conn, "select complete('n1', lease, version, seq) from claim('n1', 2)");
+    pg_run(conn, "select complete_job('n1', lease, version, seq) from claim('n1', 2)");
     spawn(&vt, "purge", "--older-than", "0");
     vt_want(&vt, "Type 2 to go on:");
     vt_type(&vt, "y\n");

@@ -114,7 +114,7 @@ make_known(const char *queue)
 {
     pg_run(conn, "insert into queues.queue (queue) values ('%s')", queue);
     pg_run(conn, "select * from queues.schedule('test')");
-    pg_run(conn, "select queues.complete(n, lease, version, seq) from (select 'n' as n, * from "
+    pg_run(conn, "select queues.complete_job(n, lease, version, seq) from (select 'n' as n, * from "
                  "queues.claim('n', 10)) c");
     pg_run(conn, "select * from queues.schedule('test')");
 }
@@ -237,7 +237,7 @@ what_is_not_simple_gets_the_whole_step(void **state)
         pg_run(conn, "%s", pushes[i]);
         assert_true(is_woken(&a, WAIT_MS));
         while (ask(&a))
-            pg_run(a.conn, "select queues.complete('a', lease, version, seqs[1]) from "
+            pg_run(a.conn, "select queues.complete_job('a', lease, version, seqs[1]) from "
                            "queues.work_queue where lock_key = 'a'");
         if (pg_int(conn, "select count(*) from queues.queue") != 0)
             fail_msg("left: %s", pushes[i]);
@@ -365,8 +365,9 @@ the_scheduler_leaves_its_place_to_a_worker(void **state)
     wait_in(&a, 0);
     assert_false(step_or_wait(&s, "s"));
     /* the same where the step of the scheduler finds nothing: it passes on what woke it */
-    pg_run(a.conn, "select queues.complete(n, lease, version, seq) from (select 'a' as n, lease, "
-                   "version, unnest(seqs) as seq from queues.work_queue) c");
+    pg_run(a.conn,
+           "select queues.complete_job(n, lease, version, seq) from (select 'a' as n, lease, "
+           "version, unnest(seqs) as seq from queues.work_queue) c");
     pg_run(a.conn, "select queues.claim_or_wait('a', 0, null, null, true, %d, 0)",
            PQbackendPID(a.conn));
     pg_wait(conn, "select (queues.schedule('s')).wait_ms > 40", "t", WAIT_MS);

@@ -456,12 +456,12 @@ a_result_has_a_limit(void **state)
     expect(c, "a,b", "select t.claim('n', 2)");
     const char *before = pg_value(c, "select t.picture()");
     assert_string_equal(
-        pg_try(c, "select complete('n', lease, version, seq, repeat('x', 2001)) from t.held"
+        pg_try(c, "select complete_job('n', lease, version, seq, repeat('x', 2001)) from t.held"
                   " where name = 'a'"),
         "QT004");
     expect(c, before, "select t.picture()");
     expect(c, "done",
-           "select complete('n', lease, version, seq, repeat('x', 2000)) from t.held where name"
+           "select complete_job('n', lease, version, seq, repeat('x', 2000)) from t.held where name"
            " = 'a'");
     expect(c, "2000", "select length(result) from history");
     core_check(c);

@@ -190,10 +190,12 @@ check_life(const struct place *p)
     pg_run(p->conn, "create table got as select * from queues.claim('new', 10)");
     check(p, "2 3 4 7", "select string_agg(right(id::text, 1), ' ' order by id) from got");
     check(p, "done",
-          "select queues.complete('node-a', lease, version, seqs[1]) from queues.work_queue where "
+          "select queues.complete_job('node-a', lease, version, seqs[1]) from queues.work_queue "
+          "where "
           "lock_key = 'node-a'");
     check(p, "4",
-          "select count(*) from got g, queues.complete('new', g.lease, g.version, g.seq) x where x "
+          "select count(*) from got g, queues.complete_job('new', g.lease, g.version, g.seq) x "
+          "where x "
           "= 'done'");
     check(p, "0",
           "select count(*) from queues.overview() o full join (select queue, count(*) filter "

@@ -117,8 +117,9 @@ goes_on(PGconn *c, const char *after)
         const char *state = pg_try(c, "select t.step()");
         if (*state)
             fail_msg("%s: the scheduler fails: %s", after, state);
-        n = pg_value(c, "select count(*) from (select * from claim('honest', 1, '1 min',"
-                        " array['honest'])) k, complete('honest', k.lease, k.version, k.seq) d");
+        n = pg_value(c,
+                     "select count(*) from (select * from claim('honest', 1, '1 min',"
+                     " array['honest'])) k, complete_job('honest', k.lease, k.version, k.seq) d");
     }
     if (strcmp(n, "1") != 0)
         fail_msg("%s: an honest job is not handed out", after);

@@ -146,7 +146,7 @@ expired_is_what_the_clock_says(void **state)
         PGconn *c = core_new(name), *a = core_join(name);
         pg_run(c, "select t.push('q', 'x')");
         core_settle(c);
-        pg_run(c, "select complete('n', lease, version, seq) from claim('n')");
+        pg_run(c, "select complete_job('n', lease, version, seq) from claim('n')");
         pg_run(c, "insert into queue (queue, expires_at) values ('q', clock_timestamp() + interval"
                   " '60 ms'); insert into queue (queue) values ('q')");
         if (i < 3)

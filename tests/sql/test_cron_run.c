@@ -334,7 +334,7 @@ a_run_may_wait_for_the_one_before(void **state)
     expect(c, "1 cron:u", "select count(*) || ' ' || max(unique_key) from queue");
     pg_run(c, "update schedule set next_run = null"); /* steps go by the real clock */
     core_settle(c);
-    pg_run(c, "select complete('w', lease, version, seq) from claim('w')");
+    pg_run(c, "select complete_job('w', lease, version, seq) from claim('w')");
     pg_run(
         c,
         "update schedule set next_run = '2026-01-01 08:00'; select cron_due('2026-01-01 08:00')");

@@ -51,17 +51,19 @@ by_hand_says_lost(void **state)
     pg_run(c, "select t.push('q', 'a,b')");
     core_settle(c);
     expect(c, "a,b", "select t.claim('n', 2)");
-    assert_string_equal(pg_try(c, "select extend('m', lease, version, '1 min') from t.held"),
+    assert_string_equal(pg_try(c, "select extend_lease('m', lease, version, '1 min') from t.held"),
                         "QT001");
-    assert_string_equal(pg_try(c, "select extend('n', lease, version + 1, '1 min') from t.held"),
-                        "QT001");
-    expect(c, "lost", "select complete('n', lease, version + 1, seq) from t.held limit 1");
-    expect(c, "lost", "select fail('m', lease, version, seq, 'x') from t.held limit 1");
+    assert_string_equal(
+        pg_try(c, "select extend_lease('n', lease, version + 1, '1 min') from t.held"), "QT001");
+    expect(c, "lost", "select complete_job('n', lease, version + 1, seq) from t.held limit 1");
+    expect(c, "lost", "select fail_job('m', lease, version, seq, 'x') from t.held limit 1");
     expect(c, "done",
-           "select complete('n', lease, version, seq, 'res') from t.held where name = 'a'");
-    expect(c, "gone", "select complete('n', lease, version, seq) from t.held where name = 'a'");
-    expect(c, "retry", "select fail('n', lease, version, seq, 'bad') from t.held where name = 'b'");
-    expect(c, "lost", "select fail('n', lease, version, seq, 'bad') from t.held where name = 'b'");
+           "select complete_job('n', lease, version, seq, 'res') from t.held where name = 'a'");
+    expect(c, "gone", "select complete_job('n', lease, version, seq) from t.held where name = 'a'");
+    expect(c, "retry",
+           "select fail_job('n', lease, version, seq, 'bad') from t.held where name = 'b'");
+    expect(c, "lost",
+           "select fail_job('n', lease, version, seq, 'bad') from t.held where name = 'b'");
     expect(c, "res", "select convert_from(result, 'UTF8') from history");
     core_check(c);
     PQfinish(c);

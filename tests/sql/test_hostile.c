@@ -57,7 +57,7 @@ times_without_end(void **state)
     for (int i = 0; i < 4; i++) {
         core_second(c);
         core_settle(c);
-        pg_run(c, "select complete('n', lease, version, seq) from claim('n', 99)");
+        pg_run(c, "select complete_job('n', lease, version, seq) from claim('n', 99)");
         core_check(c);
     }
     expect(c, "scheduled:4",

@@ -242,9 +242,10 @@ results_are_limited(void **state)
     core_settle(c);
     expect(c, "a", "select t.claim('n', 1)");
     assert_string_equal(
-        pg_try(c, "select complete('n', lease, version, seq, repeat('x', 2001)) from t.held"),
+        pg_try(c, "select complete_job('n', lease, version, seq, repeat('x', 2001)) from t.held"),
         "QT004");
-    expect(c, "done", "select complete('n', lease, version, seq, repeat('x', 2000)) from t.held");
+    expect(c, "done",
+           "select complete_job('n', lease, version, seq, repeat('x', 2000)) from t.held");
     core_check(c);
     PQfinish(c);
 }

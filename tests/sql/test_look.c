@@ -11,7 +11,7 @@ fresh(const char *name)
 
     pg_run(c, "insert into queue (queue) values ('q'), ('other')");
     core_settle(c);
-    pg_run(c, "select complete('n', lease, version, seq) from claim('n', 9)");
+    pg_run(c, "select complete_job('n', lease, version, seq) from claim('n', 9)");
     core_settle(c);
     return c;
 }

@@ -163,13 +163,13 @@ make_jobs(PGconn *conn)
     pg_run(conn, "select push_bytes('bytes', '\\x00ff')");
     pg_run(conn, "select push('bad', max_tries => 1) from generate_series(1, 3)");
     core_settle(conn);
-    pg_run(conn, "select fail('n1', lease, version, seq, 'timeout after ' || seq || ' s') "
+    pg_run(conn, "select fail_job('n1', lease, version, seq, 'timeout after ' || seq || ' s') "
                  "from claim('n1', 3, queues => '{bad}')");
     pg_run(conn, "select push('bad', max_tries => 9)");
     core_settle(conn);
-    pg_run(conn, "select fail('n1', lease, version, seq, 'again') "
+    pg_run(conn, "select fail_job('n1', lease, version, seq, 'again') "
                  "from claim('n1', 1, queues => '{bad}')");
-    pg_run(conn, "select complete('n1', lease, version, seq, 'result') "
+    pg_run(conn, "select complete_job('n1', lease, version, seq, 'result') "
                  "from claim('n1', 1, queues => '{mail}')");
     pg_run(conn, "select node_start('n1', gen_random_uuid(), 'host', 7, '1', 1, '{mail}', 2)");
     pg_run(conn, "select count(*) from claim('n1', 1, queues => '{mail}')");
@@ -469,10 +469,11 @@ make_named(PGconn *conn)
            "select cancel(gen_random_uuid(), 1, array(select id from queue where kind = 'c2'))");
     core_settle(conn);
     for (int i = 1; i <= 4; i++) {
+        pg_run(
+            conn,
+            "select complete_job('n1', lease, version, seq) from claim('n1', 1, queues => '{h}')");
         pg_run(conn,
-               "select complete('n1', lease, version, seq) from claim('n1', 1, queues => '{h}')");
-        pg_run(conn,
-               "select fail('n1', lease, version, seq, case when %d %% 2 = 0 then 'bang %d' "
+               "select fail_job('n1', lease, version, seq, case when %d %% 2 = 0 then 'bang %d' "
                "else 'boom %d' end) from claim('n1', 1, queues => '{f}')",
                i, i, i);
     }

@@ -62,9 +62,9 @@ a_bare_worker_works(void **state)
     expect(w, "up", "select node_beat('n', '00000000-0000-0000-0000-000000000001')");
     expect(w, "pooler", "select node_sleep('n', gen_random_uuid(), '1 h', 0, null, true)");
     expect(w, "t", "select active from schedule('s')");
-    expect(w, "done", "select complete('n', lease, version, seq) from claim('n')");
-    expect(w, "retry", "select fail('n', lease, version, seq, 'x') from claim('n')");
-    expect(w, "t", "select extend('n', lease, version, '1 h') > now() from claim('n')");
+    expect(w, "done", "select complete_job('n', lease, version, seq) from claim('n')");
+    expect(w, "retry", "select fail_job('n', lease, version, seq, 'x') from claim('n')");
+    expect(w, "t", "select extend_lease('n', lease, version, '1 h') > now() from claim('n')");
     pg_run(w, "select give_back('n', array[lease], array[version], array[seq]) from claim('n')");
     pg_run(w, "select node_stop('n', '00000000-0000-0000-0000-000000000001')");
     core_check(c);
@@ -204,9 +204,10 @@ temporary_objects_lead_nobody_astray(void **state)
     pg_run(w, "select queues.push('q', '{\"name\": \"b\"}')");
     pg_run(w, "insert into queues.queue (queue, payload) values ('q', '{\"name\": \"c\"}')");
     pg_run(w, "select queues.schedule('s')");
-    expect(w, "done",
-           "select string_agg(distinct o, ',') from (select queues.complete('n', lease, version,"
-           " seq) o from queues.claim('n', 3)) z");
+    expect(
+        w, "done",
+        "select string_agg(distinct o, ',') from (select queues.complete_job('n', lease, version,"
+        " seq) o from queues.claim('n', 3)) z");
     expect(c, "a completed,b completed,c completed", "select t.finished()");
     core_check(c);
     PQfinish(c);
@@ -225,8 +226,9 @@ any_name_and_two_in_one_database(void **state)
     expect(c, "1 1",
            "select (select count(*) from \"My Queue\".queue) || ' ' || (select count(*) from"
            " queues.queue)");
-    expect(c, "done",
-           "select \"My Queue\".complete('n', lease, version, seq) from \"My Queue\".claim('n')");
+    expect(
+        c, "done",
+        "select \"My Queue\".complete_job('n', lease, version, seq) from \"My Queue\".claim('n')");
     expect(c, "1", "select completed from \"My Queue\".overview()");
     core_settle(c);
     expect(c, "a", "select t.claim('n')");

@@ -55,7 +55,8 @@ static const char *const story[] = {
     " work_queue where lock_key = 'n') z, complete('n', array[lease], array[version], array[s],"
     " array[clock_timestamp()], array[E'\\\\xff'::bytea]) r",
     "select count(*) from history where result = E'\\\\xff'::bytea",
-    "select lease_until > now() + interval '59 min' from (select extend('n', lease, version, '1"
+    "select lease_until > now() + interval '59 min' from (select extend_lease('n', lease, version, "
+    "'1"
     " h') as lease_until from claim('n')) z",
     "select count(*) from claim_or_wait('n', 1)",
     "select state from pause(" ACT(07) ", 'q', 'why')",
@@ -80,7 +81,7 @@ static const char *const story[] = {
     "select count(*) >= 0 from rates()",
     "select count(*) >= 0 from percentiles()",
     "select set_config('queuetop.day', '0', false)",
-    "select complete('n', lease, version, seq) from claim('n')",
+    "select complete_job('n', lease, version, seq) from claim('n')",
     "select current_setting('queuetop.day') = current_date::text || 'queues'",
     "select complete_and_claim('n', '{}', '{}', '{}', null, null, 1) is not null",
     "select node_start('m', " ACT(20) ", 'h', 1, 'v', 1, null, 4)",

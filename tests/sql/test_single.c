@@ -66,13 +66,14 @@ no_token_no_answer(void **state)
     expect(c, "d", "select t.claim('n', 1)");
     pg_run(c, "create table t.before as select t.picture() as p");
     expect(c, "lost,lost,lost,lost",
-           "select string_agg(complete('m', lease, version, seq), ',') from t.held");
+           "select string_agg(complete_job('m', lease, version, seq), ',') from t.held");
     expect(c, "lost,lost,lost,lost",
-           "select string_agg(complete('n', lease, version + 1, seq), ',') from t.held");
-    expect(c, "gone,gone,gone",
-           "select string_agg(complete('n', lease, version, (select seq from t.held where name = "
-           "'d')), ',') from t.held where name <> 'd'");
-    expect(c, "gone", "select complete('n', lease, version, 1) from t.held where name = 'd'");
+           "select string_agg(complete_job('n', lease, version + 1, seq), ',') from t.held");
+    expect(
+        c, "gone,gone,gone",
+        "select string_agg(complete_job('n', lease, version, (select seq from t.held where name = "
+        "'d')), ',') from t.held where name <> 'd'");
+    expect(c, "gone", "select complete_job('n', lease, version, 1) from t.held where name = 'd'");
     expect(c, "t", "select p = t.picture() from t.before");
     expect(c, "done,done,done,done", "select t.done('n')");
     core_check(c);
@@ -171,12 +172,13 @@ a_result_over_the_limit_changes_nothing(void **state)
     pg_run(c, "update setting set value = '2000' where name = 'result_limit'");
     pg_run(c, "create table t.before as select t.picture() as p");
     assert_string_equal(
-        pg_try(c, "select complete('n', lease, version, seq, repeat('x', 2001)) from t.held"),
+        pg_try(c, "select complete_job('n', lease, version, seq, repeat('x', 2001)) from t.held"),
         "QT004");
     expect(c, "t", "select p = t.picture() from t.before");
-    expect(c, "done",
-           "select complete('n', lease, version, seq, repeat('x', 2000)) from t.held where name = "
-           "'a'");
+    expect(
+        c, "done",
+        "select complete_job('n', lease, version, seq, repeat('x', 2000)) from t.held where name = "
+        "'a'");
     expect(c, "2000", "select octet_length(result) from history");
     core_check(c);
     PQfinish(c);

@@ -47,7 +47,7 @@ all_goes_on(PGconn *c)
     expect(c, "t", "select active from schedule_or_wait('test', '1 h', pg_backend_pid())");
     expect(c, "2", "select count(*) from claim_or_wait('n', 9, backend_pid => pg_backend_pid())");
     expect(c, "2",
-           "select count(*) from (select complete('n', lease, 1, unnest(seqs)) from "
+           "select count(*) from (select complete_job('n', lease, 1, unnest(seqs)) from "
            "work_queue) z");
     pg_run(c, "select pause(gen_random_uuid(), 'q'), resume(gen_random_uuid(), 'q')");
     expect(c, "t", "select active from schedule_or_wait('test', '1 h', pg_backend_pid())");
