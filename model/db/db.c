@@ -16,6 +16,7 @@
 #include "model/db/db_private.h"
 
 enum { ATTEND_MS = 120000, ATTENDED_MS = 800 };
+enum { LAGS = 100, LIMIT_MOST_MS = 60000 };
 enum { BACKOFF_MS = 250, BACKOFF_MAX_MS = 4000, FULL_MS = 2000, FULL_MAX_MS = 30000 };
 
 /* --- events --- */
@@ -426,6 +427,13 @@ db_move(struct db *db, const char *why)
 }
 
 void
+db_be_patient(struct db *db, int warn_ms, int drop_ms)
+{
+    db->warn_ms = warn_ms;
+    db->drop_ms = drop_ms;
+}
+
+void
 db_cancel(struct db *db)
 {
     if (db->state == DB_BUSY)
@@ -452,6 +460,7 @@ db_new(struct loop *l, const struct db_options *o)
     db->lock_timeout_ms = o->lock_timeout_ms;
     db->warn_ms = o->stall_warn_ms ? o->stall_warn_ms : DEFAULT_WARN_MS;
     db->drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
+    db->connect_ms = o->connect_ms;
     db->read_only = o->read_only;
     db->once = o->once;
     db->unattended = o->unattended;
@@ -555,7 +564,17 @@ db_next_try_ms(const struct db *db)
 int64_t
 db_silent_ms(const struct db *db)
 {
+    if (db->state == DB_RESOLVING || db->state == DB_CONNECTING)
+        return clock_ms() - db->tried_ms;
     return db->state == DB_BUSY ? clock_ms() - db->flight.heard_ms : 0;
+}
+
+int
+db_limit_ms(const struct db *db, int ms)
+{
+    int64_t limit = ms + db->lag_us * LAGS / 1000;
+
+    return limit < LIMIT_MOST_MS ? (int)limit : ms < LIMIT_MOST_MS ? LIMIT_MOST_MS : ms;
 }
 
 int

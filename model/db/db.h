@@ -2,10 +2,9 @@
  * true), the statements, COMMIT; its reply comes through a callback from the loop, exactly once,
  * also when the connection breaks. Calls are sent in the order they were asked, one pipeline in
  * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
- * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and watches for silence
- * (3 s: asks the server to cancel; 8 s, or a cancel request that is not over 2 s after its call:
- * drops the socket). Works through a transaction pooler: unnamed statements, nothing that outlives
- * a transaction (but see db_own_session). */
+ * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and tells a slow server from
+ * a dead line (db_stall.c). Works through a transaction pooler: unnamed statements, nothing that
+ * outlives a transaction (but see db_own_session). */
 #ifndef MODEL_DB_DB_H
 #define MODEL_DB_DB_H
 
@@ -42,8 +41,10 @@ struct db_options {
     const char *schema;   /* search_path of every transaction: schema, pg_temp; NULL = pg_catalog */
     int statement_timeout_ms; /* 0 = none */
     int lock_timeout_ms;      /* 0 = none */
-    int stall_warn_ms;        /* silence while busy: cancel; 0 = 3000, -1 = never */
-    int stall_drop_ms;        /* silence while busy: drop the socket; 0 = 8000, -1 = never */
+    int stall_warn_ms;        /* no answer for so long: cancel; 0 = 10000, -1 = never */
+    int stall_drop_ms;        /* and so long: drop the socket; 0 = 15000, -1 = never */
+    int connect_ms;           /* an address that accepts us and does not answer; 0 = 10000, or
+                                 60000 if there is no other address */
     bool read_only;           /* BEGIN READ ONLY in every call, one snapshot for all statements */
     bool once; /* never reconnects by itself: the first failure is the answer to all that waits; a
                   later call connects anew (for verbs) */
@@ -154,6 +155,8 @@ void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn 
 /* Takes result i out of a reply: the caller owns it (result_free). */
 struct result *db_take(struct db_reply *reply, int i);
 
+/* Sets stall_warn_ms and stall_drop_ms. */
+void db_be_patient(struct db *db, int warn_ms, int drop_ms);
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */
 void db_cancel(struct db *db);
 /* Call it when the user looks at the screen or types. If the server can't be reached, or refused
@@ -168,8 +171,12 @@ void db_move(struct db *db, const char *why);
 enum db_state db_state(const struct db *db);
 const struct err *db_last_error(const struct db *db); /* why it is not ready; kind NONE if it is */
 int64_t db_next_try_ms(const struct db *db);          /* monotonic; 0 unless DB_BACKOFF */
-int64_t db_silent_ms(const struct db *db);            /* since the last byte while busy, else 0 */
-int db_tries(const struct db *db);                    /* failed attempts since the last success */
+/* Since the last byte while busy, since the attempt began while connecting; else 0. */
+int64_t db_silent_ms(const struct db *db);
+/* A limit for a statement that takes at most ms on a server with time to spare: more on a slow one,
+ * by what its last answer took, a minute at most. */
+int db_limit_ms(const struct db *db, int ms);
+int db_tries(const struct db *db); /* failed attempts since the last success */
 /* The server, for the header: "db1", "db1:6432" (port only if it is not 5432), "local" for a unix
  * socket. While not connected: the one that we try. "" = not known yet. Valid until the next call.
  */

@@ -268,6 +268,22 @@ give_up(struct db *db)
     db_broken(db, &e);
 }
 
+/* How long libpq's address may be silent. Whoever has accepted us is there: a server that gets
+ * little of a processor needs long to begin a session. Only if there is another address does a
+ * silent one have to make room for it. */
+static int
+answer_ms(const struct db *db)
+{
+    const struct attempt *a = &db->attempt;
+    bool is_there = PQstatus(db->conn) != CONNECTION_STARTED;
+
+    if (a->is_total || !is_there)
+        return a->timeout_ms;
+    if (db->connect_ms)
+        return db->connect_ms;
+    return a->ntargets > 1 ? a->timeout_ms : SLOW_CONNECT_MS;
+}
+
 static void
 open_targets(struct db *db)
 {
@@ -301,7 +317,7 @@ open_targets(struct db *db)
     a->at = -1;
     a->reached_us = clock_us();
     db_set_state(db, DB_CONNECTING);
-    db_set_timer(db, clock_ms() + a->timeout_ms);
+    db_set_timer(db, clock_ms() + answer_ms(db));
     loop_rewatch(db->loop, db->watch, PQsocket(db->conn), POLLOUT);
 }
 
@@ -434,7 +450,7 @@ connect_go_on(struct db *db)
     if (a->at >= 0 && a->at != at) /* the deadline is for each address, as in libpq */
         a->reached_us = clock_us();
     if ((a->at >= 0 && a->at != at) || may_take_longer(a))
-        db_set_timer(db, clock_ms() + a->timeout_ms);
+        db_set_timer(db, clock_ms() + answer_ms(db));
     a->at = at;
     short events = next == PGRES_POLLING_READING ? POLLIN
                    : next == PGRES_POLLING_OK    ? POLLIN
@@ -458,7 +474,7 @@ connect_timeout(struct db *db)
         return;
     }
     int at = current_target(db);
-    fail(&e, ERR_CONN, "no answer from %s for %d s", db->host, a->timeout_ms / 1000);
+    fail(&e, ERR_CONN, "no answer from %s for %d s", db->host, answer_ms(db) / 1000);
     if (at < 0 || a->ntargets == 1) {
         db_broken(db, &e);
         return;

@@ -266,8 +266,9 @@ err_of_limit(const struct db *db, struct call *c)
     struct err *e = &c->reply.err;
 
     name = name ? name : "";
-    if (db->flight.is_cancelled)
-        fail_in(e, "statement%s%s: the server was silent for too long", blank, name);
+    if (db->flight.is_cancelled && !strcmp(e->sqlstate, "57014"))
+        snprintf(e->text, sizeof e->text, "statement%s%s: no answer in %.0f s, it was cancelled",
+                 blank, name, (double)(clock_us() - c->sent_us) / 1e6);
     else if (!strcmp(e->sqlstate, "55P03"))
         fail_in(e, "statement%s%s", blank, name);
     else if (limit_ms > 0 && clock_us() - c->sent_us >= limit_ms * 1000)

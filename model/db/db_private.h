@@ -16,7 +16,12 @@
 #include "model/base/offload.h"
 #include "model/db/db.h"
 
-enum { DEFAULT_WARN_MS = 3000, DEFAULT_DROP_MS = 8000, CONNECT_MS = 10000 };
+enum {
+    DEFAULT_WARN_MS = 10000,
+    DEFAULT_DROP_MS = 15000,
+    CONNECT_MS = 10000,
+    SLOW_CONNECT_MS = 60000
+};
 
 struct call {
     struct call *next;
@@ -95,7 +100,7 @@ struct db {
     struct loop *loop;
     struct offload *off; /* made when first needed */
     char *app_name, *schema, *password;
-    int statement_timeout_ms, lock_timeout_ms, warn_ms, drop_ms;
+    int statement_timeout_ms, lock_timeout_ms, warn_ms, drop_ms, connect_ms;
     bool read_only, once, unattended;
     struct keyword *keywords; /* of conninfo and dbname */
     int nkeywords;
@@ -120,6 +125,7 @@ struct db {
     uint64_t random;
 
     PGconn *conn;
+    int64_t lag_us;   /* how long a statement of the last call took */
     int64_t greet_us; /* the shortest time for a few short messages to and fro on this line */
     int64_t byte_ns;  /* the longest time for a byte */
     int serial; /* number of the connection attempt: shows that an answer of a helper thread is

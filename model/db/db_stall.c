@@ -1,14 +1,24 @@
-/* Silence while a call is on the wire: no byte comes, and the other side takes none of ours. First
- * we ask the server to cancel, then we drop the socket. A cancel request goes out on a helper
- * thread, because PQcancel waits for its answer (and is not encrypted: libpq 15 has no other).
- * While a request is under way no other call is sent, so that the request can't hit the wrong call.
- * A request that is not over CANCEL_MS after its call costs the connection.
+/* A call on the wire that is not answered. A slow answer is not silence: a server that gets little
+ * of a processor needs seconds for what takes milliseconds elsewhere, and who cancels it and asks
+ * again keeps the server busy with nothing. So two things are told apart:
+ *   - The line is dead: the other kernel confirms nothing of what was sent (is_line_dead), or
+ *     no keepalive (db_hosts.c). The connection is dropped within about 10 s.
+ *   - The line is alive and no answer comes. The server may work, wait, or stand still; nothing
+ *     tells these apart from outside. So the call gets all its time (warn_ms). Then nobody wants
+ *     it any more: we ask the server to cancel, and drop the socket if not even that is answered.
+ * A cancel request goes out on a helper thread, because PQcancel waits for its answer (and is not
+ * encrypted: libpq 15 has no other). While a request is under way no other call is sent, so that
+ * the request can't hit the wrong call. A request that is not over CANCEL_MS after its call costs
+ * the connection.
  */
 #include "model/db/db_private.h"
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "model/base/clock.h"
 #include "model/base/log.h"
@@ -18,7 +28,9 @@ enum {
     GREETING_BYTES = 400,
     SLOW_GREETING_US = 500000,
     LINE_PATIENCE_MS = 60000,
-    CANCEL_MS = 2000, /* PQcancel has no time limit of its own */
+    CANCEL_MS = 10000, /* PQcancel has no time limit of its own */
+    DEAD_MS = 8000,    /* the other kernel confirms nothing for so long */
+    DEAD_TRIES = 2,    /* and our kernel has sent it again so often */
     WORK_BYTES_PER_MS =
         250 /* a very busy server parses, packs and writes a large value that fast */
 };
@@ -42,6 +54,7 @@ stall_answered(struct db *db, const struct call *c)
 {
     int64_t took_us = clock_us() - c->sent_us;
 
+    db->lag_us = took_us / (c->what.n + 1);
     if (took_us < db->greet_us)
         db->greet_us = took_us;
     if (took_us * 1000 / (c->size + GREETING_BYTES) < db->byte_ns)
@@ -74,7 +87,7 @@ patience_ms(const struct db *db)
     return (more > 0 ? more : 0) + work + stall_line_ms(db, c);
 }
 
-enum { TICKS = 4, TICK_LEAST_MS = 20 };
+enum { TICKS = 4, TICK_LEAST_MS = 20, TICK_MOST_MS = 2000 };
 
 /* The kernel still holds bytes of a large call long after we have written them. Bytes that leave
  * the kernel are a sign of life, too. Over TCP the number is the bytes not yet confirmed, over a
@@ -92,6 +105,19 @@ note_progress(struct db *db)
     f->out_left = left;
 }
 
+/* Over TCP our kernel knows whether the other one is there: it confirms what it gets at once,
+ * however busy its programs are. A proxy confirms for itself; what is behind it is not known. */
+static bool
+is_line_dead(const struct db *db)
+{
+    struct tcp_info tcp;
+    socklen_t len = sizeof tcp;
+
+    return getsockopt(PQsocket(db->conn), IPPROTO_TCP, TCP_INFO, &tcp, &len) == 0 &&
+           tcp.tcpi_unacked > 0 && tcp.tcpi_retransmits >= DEAD_TRIES &&
+           tcp.tcpi_last_ack_recv >= DEAD_MS;
+}
+
 void
 stall_arm(struct db *db)
 {
@@ -103,7 +129,8 @@ stall_arm(struct db *db)
     else if (db->drop_ms >= 0)
         wait = db->drop_ms;
     int64_t at = wait < 0 ? 0 : f->heard_ms + wait + patience_ms(db);
-    int64_t tick = clock_ms() + (wait / TICKS > TICK_LEAST_MS ? wait / TICKS : TICK_LEAST_MS);
+    int tick_ms = wait / TICKS < TICK_MOST_MS ? wait / TICKS : TICK_MOST_MS;
+    int64_t tick = clock_ms() + (tick_ms > TICK_LEAST_MS ? tick_ms : TICK_LEAST_MS);
     db_set_timer(db, at && f->out_left != 0 && tick < at ? tick : at);
 }
 
@@ -198,15 +225,22 @@ stall_timeout(struct db *db)
     note_progress(db);
     int64_t silent = clock_ms() - f->heard_ms - patience_ms(db);
 
+    if (db->drop_ms >= 0 && is_line_dead(db)) {
+        fail(&e, ERR_CONN, "%s confirms nothing that is sent: the line is dead", db_host(db));
+        db_broken(db, &e);
+        return;
+    }
     if (db->drop_ms >= 0 && silent >= db->drop_ms) {
-        fail(&e, ERR_CONN, "the server was silent for %.1f s: connection dropped",
+        fail(&e, ERR_CONN,
+             "the server was silent for %.1f s, not even a request to cancel was answered: "
+             "connection dropped",
              (double)(clock_ms() - f->heard_ms) / 1000);
         db_broken(db, &e);
         return;
     }
     if (db->warn_ms >= 0 && silent >= db->warn_ms && !f->is_cancelled) {
         f->is_cancelled = true;
-        log_line(LOG_WARN, "the server is silent, asking it to cancel");
+        log_line(LOG_WARN, "no answer within the time of the call, asking the server to cancel it");
         stall_cancel(db);
     }
     stall_arm(db);

@@ -26,7 +26,9 @@ struct source {
     struct place_gate place; /* the actor changes only the database that the watcher shows */
 };
 
-enum { VIEW_TIMEOUT_MS = 3000, ACT_TIMEOUT_MS = 30000, LOCK_TIMEOUT_MS = 500 };
+/* The server's own limit comes first. What keeps a healthy server from costly statements is the
+ * budget of the store, and the limits of single topics (store_ask.c). */
+enum { TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 500, STALL_MS = 5000, DROP_MS = 5000 };
 
 static char *
 copy_text(const char *s)
@@ -41,9 +43,10 @@ connect_as(struct source *s, bool acts)
                            .dbname = s->dbname,
                            .app_name = acts ? "queuetop actor" : "queuetop",
                            .schema = "pg_catalog",
-                           .statement_timeout_ms = acts ? ACT_TIMEOUT_MS : VIEW_TIMEOUT_MS,
+                           .statement_timeout_ms = TIMEOUT_MS,
                            .lock_timeout_ms = LOCK_TIMEOUT_MS,
-                           .stall_warn_ms = acts ? -1 : 0,
+                           .stall_warn_ms = acts ? -1 : TIMEOUT_MS + STALL_MS,
+                           .stall_drop_ms = TIMEOUT_MS + STALL_MS + DROP_MS,
                            .gate = acts ? &s->place.db : NULL,
                            .read_only = !acts,
                            .unattended = s->unattended};

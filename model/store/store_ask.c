@@ -66,7 +66,8 @@ is_costly(const struct store *s, enum topic t)
     return false;
 }
 
-/* The time limit of a topic that is always asked alone; 0 = the topic may share a pipeline. */
+/* The time limit of a topic that is always asked alone, on a server with time to spare; 0 = the
+ * topic may share a pipeline. */
 static int
 own_timeout_ms(const struct store *s, enum topic t)
 {
@@ -312,7 +313,8 @@ ask_topics(struct store *s, const bool *set)
     struct db_call call = {.stmts = st->list, .n = st->n};
     adapter_settings(s->adapter, false, &call);
     call.looks_hard = store_owners_due(s);
-    call.statement_timeout_ms = own_timeout_ms(s, ask->parts[0].topic);
+    int limit_ms = own_timeout_ms(s, ask->parts[0].topic);
+    call.statement_timeout_ms = limit_ms ? db_limit_ms(s->db, limit_ms) : 0;
     db_ask(s->db, &call, -1, answer, ask);
     free(st);
 }

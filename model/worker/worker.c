@@ -18,6 +18,7 @@
 #include "model/base/log.h"
 #include "model/worker/worker_parts.h"
 
+enum { PATIENCE_LEAST_MS = 8000, PATIENCE_MOST_MS = 15000, LET_GO_MS = 5000 };
 enum {
     ASK_MS = 100,
     LEAVE_MS = 10000 /* after the second signal, even if calls are still out */
@@ -214,6 +215,17 @@ allow_files(int jobs, struct err *e)
     return true;
 }
 
+/* After a connection that answers nothing, the next one must come in time to extend the leases. */
+static int
+patience_ms(int64_t lease_ms)
+{
+    int64_t ms = lease_ms / 4;
+
+    if (lease_ms == 0 || ms > PATIENCE_MOST_MS)
+        return PATIENCE_MOST_MS;
+    return ms < PATIENCE_LEAST_MS ? PATIENCE_LEAST_MS : (int)ms;
+}
+
 struct worker *
 worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct err *e)
 {
@@ -233,6 +245,8 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
         return NULL;
     }
     struct worker *w = xcalloc(1, sizeof *w);
+    int drop_ms = patience_ms(o->timeout_ms);
+    db_be_patient(db, drop_ms - LET_GO_MS, drop_ms);
     w->guard = guard;
     gethostname(host, sizeof host - 1);
     w->loop = l;

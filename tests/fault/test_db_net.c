@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -117,6 +118,53 @@ silent_server(void **state)
     assert_string_equal(h.err.text, "");
     assert_int_equal(strtol(h.text, NULL, 10), server.port);
     close(fd);
+}
+
+/* From now on our kernel drops all that comes for connections to this port, as if the line were
+ * cut: what they send is never confirmed. */
+static void
+cut_the_line(int port)
+{
+    struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+    const struct sock_fprog filter = {.len = 1, .filter = &nothing};
+    int cut = 0;
+
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in at = {.sin_family = AF_UNSPEC};
+        socklen_t len = sizeof at;
+        if (getpeername(fd, (struct sockaddr *)&at, &len) == 0 && at.sin_family == AF_INET &&
+            ntohs(at.sin_port) == port)
+            cut += !setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    }
+    assert_int_equal(cut, 1);
+}
+
+/* A call may take an hour here, and no keepalive is sent: only what the kernel knows of the line
+ * ends it. The call behind it goes over the next connection. */
+static void
+a_cut_line_is_not_a_slow_server(void **state)
+{
+    struct fixture *f = *state;
+    char conninfo[200];
+    struct heard h, next;
+
+    snprintf(conninfo, sizeof conninfo,
+             "host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable keepalives=0",
+             server.port);
+    struct db *db = open_db(
+        f, conninfo, (struct db_options){.stall_warn_ms = 3600000, .stall_drop_ms = 3600000});
+    get(f, db, "select 1", &h);
+    assert_string_equal(h.text, "1");
+    cut_the_line(server.port);
+    ask(db, "select 1", -1, &h);
+    ask(db, "select 2", -1, &next);
+    until(f, &h.done);
+    assert_int_equal(h.err.kind, ERR_CONN);
+    assert_non_null(strstr(h.err.text, "the line is dead"));
+    until(f, &next.done);
+    assert_string_equal(next.err.text, "");
+    assert_string_equal(next.text, "2");
+    db_free(db);
 }
 
 static void
@@ -400,6 +448,7 @@ main(void)
         T(unknown_name),
         T(closed_port),
         T(silent_server),
+        T(a_cut_line_is_not_a_slow_server),
         T(session_attributes),
         T(environment_and_service),
         T(tls),

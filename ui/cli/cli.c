@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/base/alias.h"
 #include "model/base/clock.h"
@@ -28,6 +29,7 @@
 #include "ui/cli/cli_trust.h"
 
 enum { OPTIONS_MAX = 64, WORDS_AT_ONCE = 16 };
+enum { TIMEOUT_MS = 60000, DROP_MS = 5000, SLOW_MS = 3000 };
 
 /* The tables for getopt_long: the options that every verb takes, then those of the current verb. */
 struct option_table {
@@ -47,10 +49,24 @@ struct parse {
     struct err *e;
 };
 
-static void
-table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
+/* A verb's own option takes the place of one that every verb has. */
+static bool
+has_option(const struct cli_option *rows, const char *name)
 {
+    for (; rows && rows->name; rows++)
+        if (!strcmp(rows->name, name))
+            return true;
+    return false;
+}
+
+static void
+table_add(struct option_table *t, const struct cli_option *rows, const struct cli_option *own)
+{
+    bool is_common = rows != own;
+
     for (; rows && rows->name; rows++) {
+        if (is_common && has_option(own, rows->name))
+            continue;
         if (t->n == OPTIONS_MAX)
             abort();
         int has_arg = rows->kind == CLI_FLAG                              ? no_argument
@@ -75,9 +91,11 @@ table_add(struct option_table *t, const struct cli_option *rows, bool is_common)
 static void
 table_make(struct option_table *t, const struct cli_verb *verb)
 {
+    const struct cli_option *own = verb ? verb->options : NULL;
+
     *t = (struct option_table){.shorts = "-:"};
-    table_add(t, cli_common_options, true);
-    table_add(t, verb ? verb->options : NULL, false);
+    table_add(t, cli_common_options, own);
+    table_add(t, own, own);
 }
 
 static int
@@ -436,6 +454,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
     c->trust_version = o->trust_version;
     c->trust_owners = o->trust_owners;
     c->log_file = o->log_file;
+    c->timeout_ms = (int)o->timeout_ms;
     c->read_only = o->read_only;
     if (!*c->schema || strlen(c->schema) > 63)
         return fail(e, ERR_USAGE, "--schema takes a name of 1 to 63 bytes");
@@ -448,7 +467,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
 bool
 cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help, struct err *e)
 {
-    struct cli_common common = {0};
+    struct cli_common common = {.timeout_ms = TIMEOUT_MS};
     struct parse p = {.c = c, .common = &common, .e = e};
     bool ok;
 
@@ -491,6 +510,28 @@ cli_db_options(struct cli *c, struct db_options *o)
                              .read_only = c->read_only};
 }
 
+/* A person who waits should know why. Nothing is said to a file or a pipe: a slow server is no
+ * error. */
+static void
+look_how_slow(void *ctx)
+{
+    struct cli *c = ctx;
+    int64_t silent = c->db ? db_silent_ms(c->db) : 0;
+
+    if (silent < SLOW_MS)
+        loop_at(c->loop, clock_ms() + SLOW_MS - silent, look_how_slow, c);
+    else
+        cli_say(c, "the server is slow: no answer for %d s yet; waiting %d s at most (--timeout)",
+                SLOW_MS / 1000, c->timeout_ms / 1000);
+}
+
+void
+cli_watch_slow(struct cli *c)
+{
+    if (isatty(STDERR_FILENO))
+        loop_at(c->loop, clock_ms() + SLOW_MS, look_how_slow, c);
+}
+
 struct db *
 cli_db(struct cli *c, bool once)
 {
@@ -500,6 +541,11 @@ cli_db(struct cli *c, bool once)
         return c->db;
     cli_db_options(c, &o);
     o.once = once;
+    if (once) {
+        o.stall_warn_ms = o.connect_ms = c->timeout_ms;
+        o.stall_drop_ms = c->timeout_ms + DROP_MS;
+        cli_watch_slow(c);
+    }
     c->db = db_new(c->loop, &o);
     return c->db;
 }

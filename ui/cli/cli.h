@@ -97,6 +97,7 @@ struct cli {
     struct schema_gate *gate; /* of cli_db_options */
     bool stays;           /* a later connection of cli_db must lead to the database of the first */
     const char *place;    /* the identity that cli_open must find again; NULL = any */
+    int timeout_ms;       /* --timeout: how long one answer may take */
     const char *log_file; /* --log, already open */
     bool read_only;       /* --read-only */
     const struct cli_verb *verb;
@@ -121,6 +122,8 @@ bool cli_parse(struct cli *c, int argc, char **argv, void **options, bool *help,
 /* The connection, opened at the first call. once: if the first attempt fails, report the error
  * (short verbs); else reconnect for ever (work, schedule). --read-only holds for both. */
 struct db *cli_db(struct cli *c, bool once);
+/* From now on one line on the terminal says when the server is slow. */
+void cli_watch_slow(struct cli *c);
 /* The connection options that cli_db uses, for verbs with several connections. The connection is
  * for the queue in --schema, so the owner of the queue must be trusted (model/adapter/trust.h). */
 void cli_db_options(struct cli *c, struct db_options *o);

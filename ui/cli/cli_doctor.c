@@ -180,7 +180,7 @@ ask(struct doctor *d, const char *sql, struct db_reply *reply, struct err *e)
     const struct db_stmt stmt = {.sql = sql};
     const struct db_call call = {.stmts = &stmt,
                                  .n = 1,
-                                 .statement_timeout_ms = LOOK_MS,
+                                 .statement_timeout_ms = db_limit_ms(d->q.db, LOOK_MS),
                                  .search_path = "pg_catalog, pg_temp"};
 
     return db_do(d->q.db, d->q.cli->loop, &call, reply, e);

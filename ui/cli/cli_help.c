@@ -34,6 +34,7 @@ const struct cli_option cli_common_options[] = {
     {"trust-version", 0, NULL, CLI_FLAG, F(trust_version), "allow changes in a version that was never tested", 0, 0},
     {"trust-owner", 0, "ROLE", CLI_EACH, F(trust_owners), "let code of ROLE run: open its queues (again for more roles)", 0, 0},
     {"read-only", 0, NULL, CLI_FLAG, F(read_only), "change nothing; the server enforces it", 0, 0},
+    {"timeout", 0, "T", CLI_TIME, F(timeout_ms), "verbs: how long one answer of the server may take (60s)", 100, 86400000},
     {"log", 0, "FILE", CLI_TEXT, F(log_file), "append a debug log to FILE", 0, 0},
     {"help", 0, NULL, CLI_FLAG, F(help), "this text; after a verb: about that verb", 0, 0},
     {"version", 'V', NULL, CLI_FLAG, F(version), "print the version", 0, 0},

@@ -18,7 +18,7 @@
 #include "ui/cli/verbs.h"
 #include "ui/facts/metrics.h"
 
-enum { LOOK_MS = 250, FIRST_LOOK_MS = 20, PATIENCE_MS = 15000, QUEUES_MOST = 1000 };
+enum { LOOK_MS = 250, FIRST_LOOK_MS = 20, QUEUES_MOST = 1000 };
 
 struct metrics_options {
     int64_t interval_ms;
@@ -261,7 +261,7 @@ run_metrics(struct cli *c, const void *opts)
     if (!o->listen && (o->cert || o->key || o->auth))
         return cli_usage(c, "--cert, --key and --auth go with --listen");
     if (!o->listen && !o->file)
-        x.until_ms = clock_ms() + PATIENCE_MS;
+        x.until_ms = clock_ms() + c->timeout_ms;
     if (o->listen && !(x.http = http_new(c->loop, &ho, on_page, &x, &e)))
         return cli_fail(c, &e);
     x.ss = cli_sources(c, &like, cli_places(c), &e);

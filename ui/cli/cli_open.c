@@ -14,10 +14,9 @@
 #include "model/db/rows.h"
 #include "ui/cli/cli_trust.h"
 
-enum { LOOK_TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 2000, SECTIONS = 8 };
-/* Nobody looks at a screen that stands still, so a slow statement gets more time than the console
- * gives it. What changes something gets all the time that the server allows. */
-enum { STALL_MS = 10000, DROP_MS = 5000 };
+enum { LOCK_TIMEOUT_MS = 2000, SECTIONS = 8 };
+/* The server's own limit (--timeout) comes first. */
+enum { STALL_MS = 2000, DROP_MS = 5000 };
 
 static struct db *
 connect_to(struct cli_queue *q, bool acts)
@@ -33,10 +32,11 @@ connect_to(struct cli_queue *q, bool acts)
     o.gate = &q->place.db; /* adapters check its owner themselves */
     o.once = true;
     o.read_only = !acts;
-    o.statement_timeout_ms = LOOK_TIMEOUT_MS;
+    o.statement_timeout_ms = o.connect_ms = c->timeout_ms;
     o.lock_timeout_ms = LOCK_TIMEOUT_MS;
-    o.stall_warn_ms = acts ? LOOK_TIMEOUT_MS + 2000 : STALL_MS; /* the server's limit comes first */
+    o.stall_warn_ms = c->timeout_ms + STALL_MS;
     o.stall_drop_ms = o.stall_warn_ms + DROP_MS;
+    cli_watch_slow(c);
     c->db = db_new(c->loop, &o);
     return c->db;
 }

@@ -10,6 +10,7 @@
 struct cli_common {
     struct cli_list dbnames, trust_owners;
     const char *schema, *adapter, *log_file, *host, *port, *user;
+    int64_t timeout_ms;
     bool read_only, trust_version, ask_password, help, version;
 };
 extern const struct cli_option cli_common_options[];
