@@ -313,8 +313,15 @@ comment on function push_special(text, json, text, int, timestamptz, text, int, 
     'push() of a job that is large or sets a rarely used column';
 
 
-do $do$ begin execute format($make$ -- names with their schema instead of SET search_path, as in queue_pushed()
-create or replace function push(queue text, payload json default null, kind text default '', priority int default 5,
+do $do$
+declare
+    payload text;
+begin
+    -- A payload is given as json, jsonb or text: three functions with one body. A parameter without a type is text.
+    -- Only one of them has a default: push('q') would be ambiguous otherwise.
+    foreach payload in array '{json default null,jsonb,text}'::text[] loop
+        execute format($make$ -- names with their schema instead of SET search_path, as in queue_pushed()
+create or replace function push(queue text, payload %2$s, kind text default '', priority int default 5,
     run_after timestamptz default null, delay interval default null, unique_key text default null,
     max_tries int default null, run_timeout interval default null, lease_timeout interval default null,
     inout id uuid default null, expires_at timestamptz default null, concurrency_key text default null,
@@ -328,20 +335,29 @@ begin
            operator(pg_catalog.<=) 1000
        and (priority operator(pg_catalog.>=) 0 and priority operator(pg_catalog.<=) 9) is not false then
         insert into %1$I.queue as q (queue, kind, priority, payload)
-        values (push.queue, coalesce(kind, ''), coalesce(priority, 5), payload)
+        values (push.queue, coalesce(kind, ''), coalesce(priority, 5), payload::pg_catalog.json)
         returning q.id into push.id;
         pushed := true;
     else
         select r.id, r.pushed into push.id, push.pushed
-        from %1$I.push_special(queue, payload, kind, priority, coalesce(run_after, %1$I.later(delay)), unique_key,
-                               max_tries, run_timeout, lease_timeout, id, expires_at, concurrency_key) r;
+        from %1$I.push_special(queue, payload::pg_catalog.json, kind, priority,
+                               coalesce(run_after, %1$I.later(delay)), unique_key, max_tries, run_timeout,
+                               lease_timeout, id, expires_at, concurrency_key) r;
     end if;
 end $body$
-$make$, current_schema()); end $do$;
+$make$, current_schema(), payload);
+    end loop;
+end $do$;
 comment on function push(text, json, text, int, timestamptz, interval, text, int, interval, interval, uuid, timestamptz,
     text) is
     'Adds a job with a JSON payload and returns its id. If there is a job with the same id, or an unfinished one with '
     'the same unique key, pushed is false and id is the id of that job';
+comment on function push(text, jsonb, text, int, timestamptz, interval, text, int, interval, interval, uuid,
+    timestamptz, text) is
+    'push() for a payload of type jsonb';
+comment on function push(text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid,
+    timestamptz, text) is
+    'push() for JSON that has the type text in your program, or none: not JSON is an error (22P02)';
 
 create or replace function push_bytes(queue text, body bytea, payload_type text default 'application/octet-stream',
     kind text default '', priority int default 5, run_after timestamptz default null, delay interval default null,
@@ -387,8 +403,8 @@ language sql security definer set search_path from current as $$
 $$;
 comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid,
     timestamptz, text) is
-    'push() for text that is not JSON; stored as its UTF-8 bytes. It has a name of its own: with one name for both, a '
-    'plain literal would be taken for text instead of json without a warning';
+    'push() for text that is not JSON; stored as its UTF-8 bytes. It has a name of its own, because push() takes text '
+    'as JSON';
 
 create or replace function rows_of(given job_arrays)
 returns table (id uuid, queue text, kind text, priority int, payload text, body bytea, type text,

@@ -55,11 +55,61 @@ each_call_means_one_function(void **state)
     PQfinish(c);
 }
 
+/* The payload as a driver or a statement may give it. What is no JSON, or has another type, is an
+ * error; nothing is guessed. */
+static void
+a_payload_has_any_type_of_json(void **state)
+{
+    static const struct {
+        const char *value, *says;
+    } payloads[] = {
+        {"'{\"n\": 1.50}'",                                   "{\"n\": 1.50}" },
+        {"json '{\"n\": 1.50}'",                              "{\"n\": 1.50}" },
+        {"jsonb '{\"n\": 1.50}'",                             "{\"n\": 1.50}" },
+        {"text '{\"n\": 1.50}'",                              "{\"n\": 1.50}" },
+        {"varchar '[1]'",                                     "[1]"           },
+        {"to_jsonb(array['x'])",                              "[\"x\"]"       },
+        {"jsonb_build_object('n', repeat('x', 2000)) -> 'm'", "NULL"          },
+        {"null",                                              "NULL"          },
+        {"jsonb 'null'",                                      "null"          },
+        {"json_build_object('n', ''), delay => '-1 s'",       "{\"n\" : \"\"}"},
+    };
+    static const struct {
+        const char *value, *sqlstate;
+    } wrong[] = {
+        {"'x'",            "22P02"},
+        {"text ''",        "22P02"},
+        {"'\\x31'::bytea", "42883"},
+        {"1",              "42883"},
+    };
+    PGconn *c = core_new("payload");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        pg_run(c, "select push('q', %s)", payloads[i].value);
+        expect(c, payloads[i].says, "select payload from queue");
+        pg_run(c, "delete from queue");
+        pg_run(c, "select push(queue => 'q', payload => %s)", payloads[i].value);
+        pg_run(c, "delete from queue");
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_string_equal(pg_try(c, "select push('q', %s)", wrong[i].value), wrong[i].sqlstate);
+    assert_string_equal(pg_try(c, "select push('q', jsonb_build_array(repeat('x', 10485760)))"),
+                        "QT004");
+    pg_run(c, "prepare typeless as select push($1, $2); execute typeless('q', '{\"a\":  1}')");
+    expect(c, "{\"a\":  1}", "select payload from queue"); /* to the letter */
+    pg_run(c, "prepare given (text, jsonb) as select push($1, $2, 'k'); execute given('q', '{}');"
+              " select push('q'); select push('q', delay => '1 s')");
+    expect(c, "4", "select count(*) from queue");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_call_means_one_function),
+        cmocka_unit_test(a_payload_has_any_type_of_json),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
