@@ -236,6 +236,13 @@ db_password(struct db *db, const char *password)
     snprintf(db->password, sizeof db->password, "%s", password);
 }
 
+int
+db_limit_ms(const struct db *db, int ms)
+{
+    (void)db;
+    return ms;
+}
+
 void
 db_move(struct db *db, const char *why)
 {
