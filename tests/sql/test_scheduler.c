@@ -275,9 +275,9 @@ a_name_is_one_process(void **state)
     expect(c, "up", "select node_beat('n', '%s')", one);
     expect(c, "gone", "select node_beat('n', '%s')", two);
     expect(c, "gone", "select node_beat('m', '%s')", one);
-    pg_run(c, "begin; update node set heartbeat = now() - interval '29.999 s'"); /* now() stays */
+    pg_run(c, "begin; update node set heartbeat = now() - interval '30 s'"); /* now() stays */
     node_start(c, "QT002", two, "1");
-    pg_run(c, "rollback; begin; update node set heartbeat = now() - interval '30 s'");
+    pg_run(c, "rollback; begin; update node set heartbeat = now() - interval '30.001 s'");
     node_start(c, "", two, "1"); /* the first is dead */
     pg_run(c, "commit");
     expect(c, "gone", "select node_beat('n', '%s')", one);
