@@ -47,6 +47,9 @@ struct act_info {
 };
 extern const struct act_info act_infos[ACT_COUNT];
 
+/* The least that people may give without saying that they mean it: an hour. */
+enum { PURGE_LEAST_MS = 3600000 };
+
 struct intent { /* all borrowed for the call of action_new */
     enum act act;
     const char *const *ids; /* full ids; NULL = the predicate */

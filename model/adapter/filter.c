@@ -295,7 +295,7 @@ add_age(struct parser *p, const struct filter_term *t)
     struct err e = {0};
 
     if (!duration_parse(t->value, &ms, &e) || ms < 0)
-        return fail_at(p, t->start, t->len, "an age is like 90s, 5m, 2h or 7d");
+        return fail_at(p, t->start, t->len, "an age has a unit: 90s, 5m, 2h or 7d");
     params_set_interval(&p->f->terms, t->op == '>' ? PARAM_OLDER_THAN : PARAM_YOUNGER_THAN, ms);
     return true;
 }

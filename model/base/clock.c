@@ -1,6 +1,8 @@
 /* The only clock, and durations as people write them. */
 #include "model/base/clock.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -113,7 +115,10 @@ duration_parse(const char *s, int64_t *ms, struct err *e)
                         s);
         int64_t n = strtoll(at, NULL, 10), part;
         const char *after = at + digits;
-        const struct unit *u = *after == 0 && at == s ? &units[1] : take_unit(&after);
+        const struct unit *u = n == 0 && *after == 0 && at == s ? &units[0] : take_unit(&after);
+        if (*after == 0 && !u && at == s)
+            return fail(e, ERR_USAGE, "\"%s\" has no unit: write %ss, %sm, %sh or %sd", s, s, s, s,
+                        s);
         if (!u || u->ms >= last_unit)
             return fail(e, ERR_USAGE, "\"%s\" is not a duration: units are ms, s, m, h, d", s);
         if (__builtin_mul_overflow(n, u->ms, &part) ||
@@ -124,4 +129,14 @@ duration_parse(const char *s, int64_t *ms, struct err *e)
     } while (*at);
     *ms = total;
     return true;
+}
+
+void
+duration_write(char *text, size_t size, int64_t ms)
+{
+    int i = sizeof units / sizeof *units - 1;
+
+    while (ms % units[i].ms != 0)
+        i--;
+    snprintf(text, size, "%" PRId64 "%s", ms / units[i].ms, units[i].name);
 }

@@ -23,8 +23,12 @@ int64_t clock_wall_ms(void);  /* since 1970, frozen by QUEUETOP_NOW */
 int64_t clock_ahead_ms(int64_t there, int64_t from, int64_t until, int64_t was);
 enum { CLOCK_SKEW_MS = 2000 }; /* a smaller difference is not reported */
 
-/* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds; a bare number is seconds.
- * At most 100 years. */
+/* "90s", "5m", "2h", "7d", "1h30m", "250ms" -> milliseconds. A number without a unit is refused, as
+ * one reader takes it for days and the next for seconds; 0 needs none. At most 100 years. Every
+ * option, field, filter and setting that is a time is read by this function; setting_value() and
+ * cron_next() keep the same rule on the server. */
 bool duration_parse(const char *s, int64_t *ms, struct err *e) __attribute__((warn_unused_result));
+/* The same in the largest unit that gives a whole number: "90s", "7d". */
+void duration_write(char *text, size_t size, int64_t ms);
 
 #endif

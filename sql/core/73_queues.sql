@@ -196,7 +196,8 @@ begin
     begin
         v := case r.kind when 'number' then case when value ~ '^[0-9]{1,9}$' then value::numeric end
                   when 'rate' then rate_of(value)
-                         when 'time' then extract(epoch from value::interval)::numeric
+                         when 'time' then case when value !~ '^ *[0-9.]*[1-9][0-9.]* *$' -- a number needs its unit
+                                               then extract(epoch from value::interval)::numeric end
                              when 'flag' then value::boolean::int::numeric
                          else case when value in ('none', 'meta', 'full') then 0 end end;
     exception when others then

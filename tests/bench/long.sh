@@ -124,7 +124,7 @@ long_resume() {
     act resume "$long_paused"
     long_paused=''
 }
-long_purge() { act purge --state completed --older-than 2m; }
+long_purge() { act purge --state completed --older-than 2m --force; }
 long_kill() { # place in hour_pids
     kill -9 "${hour_pids[$1]}"
     wait "${hour_pids[$1]}" 2>/dev/null || true

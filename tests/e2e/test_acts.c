@@ -532,7 +532,14 @@ purges(void **state)
     vt_want(&vt, "nothing matches"); /* no row is that old: the form reports this and stays open */
     vt_settle(&vt, 200);
     assert_int_equal(pg_int(con_db(), "select count(*) from history"), 4);
-    vt_keys(&vt, "C-u text:1ms enter");
+    vt_keys(&vt, "C-u text:7 enter");
+    vt_want(&vt, "\"7\" has no unit: write 7s, 7m, 7h or 7d");
+    vt_keys(&vt, "C-u text:59m enter");
+    vt_want(&vt, "an hour at least; the verb purge --force takes less");
+    pg_run(con_db(), "create table history_old partition of history "
+                     "for values from ('2020-01-01') to ('2020-01-02')");
+    pg_run(con_db(), "update history set finished = '2020-01-01 12:00Z'");
+    vt_keys(&vt, "C-u text:1h enter");
     vt_want(&vt, "Type");
     vt_keys(&vt, "text:4 enter");
     vt_want(&vt, "purge: ");

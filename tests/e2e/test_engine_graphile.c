@@ -128,7 +128,7 @@ both(const char *dir, const char *engine)
     calls("gb", b);
     engine_same("ga", "gb", same);
 
-    engine_queuetop("ga", 0, NULL, "purge -y -s failed --older-than 0");
+    engine_queuetop("ga", 0, NULL, "purge -y -s failed --older-than 0 --force");
     driver("gb", "api", "[[\"cleanup\", {\"tasks\": [\"DELETE_PERMAFAILED_JOBS\"]}]]");
     engine_same("ga", "gb", same);
     assert_int_equal(pg_int(a, "select count(*) from " JOBS " where attempts >= max_attempts"), 0);

@@ -142,10 +142,10 @@ does_what_minion_does(void **state)
     free(list);
     engine_same("ma", "mb", "minion_jobs:id minion_workers:id");
 
-    engine_queuetop("ma", 0, NULL, "purge -y -s completed --older-than 0");
+    engine_queuetop("ma", 0, NULL, "purge -y -s completed --older-than 0 --force");
     driver("mb", "api", "[[\"repair\", 0]]");
     engine_same("ma", "mb", "minion_jobs:id");
-    engine_queuetop("ma", 0, NULL, "purge -y -s failed --older-than 0");
+    engine_queuetop("ma", 0, NULL, "purge -y -s failed --older-than 0 --force");
     /* child1 waits for failed3, and done2 has been requeued */
     assert_string_equal(pg_value(a,
                                  "select string_agg(args ->> 0, ' ' order by id) from minion_jobs "

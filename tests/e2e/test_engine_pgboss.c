@@ -93,7 +93,7 @@ acts(const char *db, PGconn *c)
     engine_has(out, "takes only jobs that do not run");
     engine_queuetop(db, 1, &out, "requeue -y --id %s", job(c, "held1"));
     engine_has(out, "takes only jobs that do not run and are neither completed");
-    engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0");
+    engine_queuetop(db, 0, NULL, "purge -y -q again --older-than 0 --force");
     engine_queuetop(db, 0, NULL, "cron remove -y mail");
     /* one of two: policy "short" lets only one wait */
     engine_queuetop(db, 0, &out, "requeue -y --id %s --id %s", job(c, "cancelled1"),

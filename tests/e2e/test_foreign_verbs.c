@@ -153,8 +153,9 @@ changes(void **state)
     says(0, "pause default --yes", "1 queue paused");
     says(1, "pause default --yes", "nothing to change: guard:");
     says(0, "resume default --yes", "1 queue");
-    says(2, "purge --older-than 0 --state failed,bogus --yes", "cancelled, failed; not bogus");
-    says(2, "purge --older-than 0 --state running --yes", "for jobs that have ended");
+    says(2, "purge --older-than 0 --force --state failed,bogus --yes",
+         "cancelled, failed; not bogus");
+    says(2, "purge --older-than 0 --force --state running --yes", "for jobs that have ended");
     says(2, "delete --state compleeted,failed --yes",
          "--state: no state \"compleeted\": scheduled");
     says(2, "requeue --state 'failed queue:mail' --yes", "no state \"failed queue:mail\": sched");

@@ -65,6 +65,19 @@ each_option_sets_its_own(void **state)
     }
 }
 
+/* The same rule as for options that the program reads itself: a number alone is no time. */
+static void
+a_time_has_its_unit(void **state)
+{
+    static const char *const options[] = {"--timeout", "--run-timeout", "--backoff", "--retention"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        proc_check(2, NULL, "such as 90s, 5m or 7d, or default, not \"30\"",
+                   "-d \"%s\" queue q %s 30 --yes", dsn, options[i]);
+    assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" queue q --backoff 0 --yes", dsn), 0);
+}
+
 static void
 pause_and_resume(void **state)
 {
@@ -80,6 +93,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_option_sets_its_own),
+        cmocka_unit_test(a_time_has_its_unit),
         cmocka_unit_test(pause_and_resume),
     };
 

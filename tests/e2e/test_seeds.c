@@ -176,9 +176,9 @@ postqueue(void **state)
     value("NULL", "select string_agg(expires_at::text, '') from jobs where id <> 'j1'");
     has(run(0, "reschedule 1h --id j3 --yes"), "1 job scheduled");
     has(run(0, "jobs state:scheduled --csv"), "j3");
-    has(run(1, "purge --older-than 0 --yes"), "nothing"); /* its lease would still hold */
+    has(run(1, "purge --older-than 0 --force --yes"), "nothing"); /* its lease would still hold */
     seed_expire(c, q);
-    has(run(0, "purge --queue q --older-than 0 --yes --json"), "\"changed\": 1");
+    has(run(0, "purge --queue q --older-than 0 --force --yes --json"), "\"changed\": 1");
     has(run(0, "delete --id j2 --id j3 --yes --json"), "\"changed\": 2");
     value("0", "select count(*) from jobs");
     PQfinish(w);
@@ -214,7 +214,7 @@ teti(void **state)
     has(run(0, "discard --id 2 --id 1 --yes --json"), "\"changed\": 1");
     value("failed", "select status from tasks where id = 2");
     has(run(0, "delete --id 3 --yes"), "1 job deleted");
-    has(run(0, "purge --state failed --older-than 0 --yes --json"), "\"changed\": 1");
+    has(run(0, "purge --state failed --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("1 4 5", "select string_agg(id::text, ' ' order by id) from tasks");
     /* what it can't do is refused, and so is everything where nothing may change */
     has(run(3, "pause tasks --yes"), "stop them in their own program");

@@ -145,14 +145,14 @@ acts(const char *user)
     trap_run(user, 0, line);
     trap_run(user, 0, "priority 3 -q later --yes");
     trap_run(user, 0, "cancel -q later --state scheduled -y");
-    trap_run(user, 0, "purge -q mail --older-than 0s --dry-run");
+    trap_run(user, 0, "purge -q mail --older-than 0s --force --dry-run");
 }
 
 static void
 ends(const char *user)
 {
     trap_run(user, 0, "delete -q fails -y");
-    trap_run(user, 0, "purge -q mail --older-than 0s -y");
+    trap_run(user, 0, "purge -q mail --older-than 0s --force -y");
     trap_run(user, 0, "cron remove night -y");
     trap_run("postgres", 1, "purge-audit --older-than 1d -y");
 }

@@ -126,7 +126,7 @@ spreads_a_requeue(void **state)
     vt_keys(&vt, "f4");
     vt_want(&vt, "spread over");
     vt_keys(&vt, "text:soon enter");
-    vt_want(&vt, "a time like 90s");
+    vt_want(&vt, "with its unit: 90s, 10m or 2h");
     vt_keys(&vt, "C-u text:10m tab space tab text:gently enter");
     vt_want(&vt, "spread over a time (now: 10m)");
     vt_want(&vt, "spread over");

@@ -538,10 +538,15 @@ test_purge_and_pause(void **state)
     assert_string_equal(out, "1 job cancelled\n");
     free(out);
     free(run(2, "purge --yes"));
+    proc_check(2, NULL, "--older-than: \"7\" has no unit: write 7s, 7m, 7h or 7d",
+               "-d \"%s\" purge --older-than 7 --yes", dsn);
+    proc_check(2, NULL, "--older-than is an hour at least",
+               "-d \"%s\" purge --older-than 59m --yes", dsn);
     free(run(1, "purge --older-than 1h --yes"));
-    free(run(0, "purge --older-than 0 --state finished,succeeded --yes --dry-run --expect 3"));
-    free(run(1, "purge --older-than 0 --state dead,discarded --dry-run"));
-    out = run(0, "purge --older-than 0 --state completed --yes");
+    free(run(0,
+             "purge --older-than 0 --force --state finished,succeeded --yes --dry-run --expect 3"));
+    free(run(1, "purge --older-than 0 --force --state dead,discarded --dry-run"));
+    out = run(0, "purge --older-than 0 --force --state completed --yes");
     assert_string_equal(out, "3 jobs purged\n");
     free(out);
     expect(conn, "cancelled", "select string_agg(state::text, ',') from history");
@@ -692,13 +697,13 @@ test_prompts(void **state)
 
     core_settle(conn);
     pg_run(conn, "select complete_job('n1', lease, version, seq) from claim('n1', 2)");
-    spawn(&vt, "purge", "--older-than", "0");
+    spawn(&vt, "purge", "--force", "--older-than=0");
     vt_want(&vt, "Type 2 to go on:");
     vt_type(&vt, "y\n");
     vt_want(&vt, "nothing was changed");
     assert_int_equal(vt_exit_status(&vt), 3);
     vt_done(&vt);
-    spawn(&vt, "purge", "--older-than", "0");
+    spawn(&vt, "purge", "--force", "--older-than=0");
     vt_want(&vt, "Type 2 to go on:");
     vt_type(&vt, "2\n");
     vt_want(&vt, "2 jobs purged");

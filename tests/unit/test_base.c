@@ -185,7 +185,7 @@ durations(void **state)
         {"1h30m",       5400000      },
         {"250ms",       250          },
         {"0",           0            },
-        {"30",          30000        },
+        {"0s",          0            },
         {"1d2h3m4s5ms", 93784005     },
         {"36500d",      3153600000000},
     };
@@ -203,6 +203,9 @@ durations(void **state)
         "999999999999999999d",
         "1000000000000000000000s",
         "5mss",
+        "7",
+        "30",
+        "007",
     };
     struct err e;
     int64_t ms;
@@ -216,6 +219,30 @@ durations(void **state)
         if (duration_parse(bad[i], &ms, &e))
             fail_msg("\"%s\" was taken for a duration", bad[i]);
         assert_int_equal(e.kind, ERR_USAGE);
+    }
+    assert_false(duration_parse("7", &ms, &e)); /* days for one reader, seconds for another */
+    assert_string_equal(e.text, "\"7\" has no unit: write 7s, 7m, 7h or 7d");
+}
+
+static void
+durations_are_written_in_the_largest_whole_unit(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } is[] = {
+        {0,         "0d"   },
+        {250,       "250ms"},
+        {90000,     "90s"  },
+        {3600000,   "1h"   },
+        {604800000, "7d"   }
+    };
+    char text[40];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+        duration_write(text, sizeof text, is[i].ms);
+        assert_string_equal(text, is[i].text);
     }
 }
 
@@ -437,6 +464,7 @@ main(void)
         cmocka_unit_test(arena_holds_until_reset),
         cmocka_unit_test(buffer_grows),
         cmocka_unit_test(durations),
+        cmocka_unit_test(durations_are_written_in_the_largest_whole_unit),
         cmocka_unit_test(another_clock_is_ahead_or_behind),
         cmocka_unit_test(wall_clock_can_be_frozen),
         cmocka_unit_test(log_escapes_and_is_private),

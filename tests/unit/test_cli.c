@@ -176,7 +176,7 @@ wrong_words_are_named(void **state)
     check_refused("push --lines=yes q", "--lines takes no value");
     check_refused("push --priority 10 q", "--priority takes a number from 0 to 9, not '10'");
     check_refused("push --priority soon q", "not 'soon'");
-    check_refused("push --delay x q", "--delay takes a time");
+    check_refused("push --delay x q", "--delay: \"x\" is not a duration");
     check_refused("push", "QUEUE");
     check_refused("push q - x", "one word too many: 'x'");
     check_refused("frobnicate", "no verb 'frobnicate'");
@@ -314,7 +314,7 @@ a_value_may_be_left_out(void **state)
         int words;
     } lines[] = {
         {"jobs --watch",              CLI_NO_TIME, 0},
-        {"jobs --watch 5 q",          5000,        1},
+        {"jobs --watch 5s q",         5000,        1},
         {"jobs --watch=500ms q",      500,         1},
         {"jobs --watch queue:q -n 1", CLI_NO_TIME, 1},
         {"jobs -w -n 1 q",            CLI_NO_TIME, 1},
@@ -332,8 +332,9 @@ a_value_may_be_left_out(void **state)
         assert_int_equal(l.c.nwords, lines[i].words);
         done(&l);
     }
-    check_refused("jobs --watch=soon", "--watch takes a time such as");
-    check_refused("jobs --watch 5ms", "--watch: '5ms' is too short");
+    check_refused("jobs --watch=soon", "--watch: \"soon\" is not a duration: write 90s,");
+    check_refused("jobs --watch 5 q", "--watch: \"5\" has no unit: write 5s, 5m, 5h or 5d");
+    check_refused("jobs --watch 5ms", "--watch: '5ms' is too short: 100ms at least");
 }
 
 /* What --help prints. It goes to standard output: cmocka's own lines must not drown in it. */

@@ -504,15 +504,28 @@ purge_done(struct app *a, struct form *f)
     params_done(&where);
 }
 
+static const char *
+purge_check(const struct app *a, const struct form *f, int *field)
+{
+    int64_t ms;
+    struct err e;
+
+    (void)a;
+    *field = 2;
+    return duration_parse(form_text(f, 2), &ms, &e) && ms < PURGE_LEAST_MS
+               ? "an hour at least; the verb purge --force takes less"
+               : NULL;
+}
+
 static const char *const purge_queues[] = {"this queue", "all queues", NULL};
 static const char *const purge_states[] = {"both", "completed", "cancelled", NULL};
 static const struct form_field purge_fields[] = {
-    {"of",         FIELD_CHOICE, NULL, purge_queues, NULL             },
-    {"state",      FIELD_CHOICE, NULL, purge_states, NULL             },
-    {"older than", FIELD_TIME,   "7d", NULL,         "90s, 5m, 2h, 7d"},
+    {"of",         FIELD_CHOICE, NULL, purge_queues, NULL              },
+    {"state",      FIELD_CHOICE, NULL, purge_states, NULL              },
+    {"older than", FIELD_TIME,   "7d", NULL,         "12h, 7d; from 1h"},
 };
-static const struct form_spec purge_form = {
-    "Purge finished jobs", purge_fields, 3, purge_done, NULL, NULL};
+static const struct form_spec purge_form = {"Purge finished jobs", purge_fields, 3, purge_done,
+                                            purge_check,           NULL};
 
 void
 on_purge(struct app *a, int arg)

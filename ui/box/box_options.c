@@ -42,7 +42,8 @@ options_check(const struct app *a, const struct form *f, int *field)
     *field = 0;
     if (strcmp(form_subject(f), act_infos[ACT_REQUEUE].name) != 0 || !*text)
         return NULL;
-    return duration_parse(text, &ms, &e) && ms > 0 ? NULL : "a time like 90s, 10m or 2h, or empty";
+    return duration_parse(text, &ms, &e) && ms > 0 ? NULL
+                                                   : "with its unit: 90s, 10m or 2h; or empty";
 }
 
 static const char *const tries_words[] = {"kept, one more", "start over", NULL};
@@ -56,37 +57,15 @@ static const struct form_spec requeue_options = {"Options",    options_fields, 3
 static const struct form_spec other_options = {"Options",    options_fields + 2, 1,
                                                options_done, options_check,      NULL};
 
-/* The duration in the notation that the user types. */
-static void
-type_duration(char *text, size_t size, int64_t ms)
-{
-    static const struct {
-        int64_t ms;
-        const char *unit;
-    } units[] = {
-        {86400000, "d" },
-        {3600000,  "h" },
-        {60000,    "m" },
-        {1000,     "s" },
-        {1,        "ms"},
-    };
-    int i = 0;
-
-    text[0] = '\0';
-    while (ms % units[i].ms != 0)
-        i++;
-    if (ms > 0)
-        snprintf(text, size, "%lld%s", (long long)(ms / units[i].ms), units[i].unit);
-}
-
 void
 box_options(struct app *a, const struct action *act)
 {
     struct act_options o = action_options(act);
     bool requeue = action_act(act) == ACT_REQUEUE;
-    char spread[40];
+    char spread[40] = "";
 
-    type_duration(spread, sizeof spread, o.spread_ms);
+    if (o.spread_ms > 0)
+        duration_write(spread, sizeof spread, o.spread_ms);
     const char *const values[] = {spread, tries_words[o.reset], o.reason ? o.reason : ""};
 
     box_form_with(a, requeue ? &requeue_options : &other_options, act_infos[action_act(act)].name,
@@ -97,14 +76,15 @@ void
 say_options(struct question *ask, const struct action *act)
 {
     struct act_options o = action_options(act);
-    char spread[40], words[120];
+    char spread[40] = "at once", words[120];
 
     if (!action_has_reason(act)) {
         question_words(&ask->options, NULL);
         return;
     }
-    type_duration(spread, sizeof spread, o.spread_ms);
-    snprintf(words, sizeof words, "spread over a time (now: %s), tries%s, reason",
-             o.spread_ms ? spread : "at once", o.reset ? " (now: start over)" : "");
+    if (o.spread_ms > 0)
+        duration_write(spread, sizeof spread, o.spread_ms);
+    snprintf(words, sizeof words, "spread over a time (now: %s), tries%s, reason", spread,
+             o.reset ? " (now: start over)" : "");
     question_words(&ask->options, action_act(act) == ACT_REQUEUE ? words : "reason");
 }

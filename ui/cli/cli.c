@@ -130,14 +130,16 @@ parse_number(const struct cli_option *o, const char *text, int64_t *value, struc
 static bool
 parse_time(const struct cli_option *o, const char *text, int64_t *value, struct err *e)
 {
-    struct err why = {0};
+    char bound[40];
 
-    if (!duration_parse(text, value, &why))
-        return fail(e, ERR_USAGE, "--%s takes a time such as 90s or 5m, not '%s'", o->name, text);
-    if (*value < o->min || (o->max && *value > o->max))
-        return fail(e, ERR_USAGE, "--%s: '%s' is too %s", o->name, text,
-                    *value < o->min ? "short" : "long");
-    return true;
+    if (!duration_parse(text, value, e))
+        return fail_in(e, "--%s", o->name);
+    bool is_short = *value < o->min;
+    if (!is_short && (!o->max || *value <= o->max))
+        return true;
+    duration_write(bound, sizeof bound, is_short ? o->min : o->max);
+    return fail(e, ERR_USAGE, "--%s: '%s' is too %s: %s at %s", o->name, text,
+                is_short ? "short" : "long", bound, is_short ? "least" : "most");
 }
 
 static void
@@ -372,9 +374,8 @@ option_value(const struct parse *p, int at, int argc, char **argv)
 
     if (optarg || !next || !*next)
         return optarg;
-    bool fits = kind == CLI_MAYBE  ? is_time(next)
-                : kind == CLI_SOME ? !next[strspn(next, "0123456789")]
-                                   : false;
+    bool is_number = !next[strspn(next, "0123456789")]; /* as a time refused, for want of a unit */
+    bool fits = kind == CLI_MAYBE ? is_number || is_time(next) : kind == CLI_SOME && is_number;
     return fits ? argv[optind++] : NULL;
 }
 

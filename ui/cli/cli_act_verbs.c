@@ -120,7 +120,10 @@ run_purge(struct cli *c, const void *options)
     struct err e = {0};
 
     if (w->older_ms < 0)
-        return cli_usage(c, "say how old: --older-than 7d (0 = whatever is finished)");
+        return cli_usage(c, "say how old: --older-than 7d (with --force 0: whatever is finished)");
+    if (w->older_ms < PURGE_LEAST_MS && !w->force)
+        return cli_usage(c, "--older-than is an hour at least: what ended just now is what people "
+                            "still look at, and nothing brings it back; --force: less than that");
     for (int i = 0; i < w->states.n; i++)
         if (!has_ended(w->states.items[i]))
             return cli_usage(
@@ -206,7 +209,8 @@ static const struct cli_option extend_options[] = {
     ACT_OPTIONS, {0}};
 static const struct cli_option purge_options[] = {
     QUEUE, STATE,
-    {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d", 0, INT64_MAX / 1000},
+    {"older-than", 0, "T", CLI_TIME, F(older_ms), "finished longer ago: 12h, 7d; an hour at least", 0, INT64_MAX / 1000},
+    {"force", 0, NULL, CLI_FLAG, F(force), "with a shorter time, too: 5m, 0", 0, 0},
     ACT_OPTIONS, {0}};
 static const struct cli_option pause_options[] = {
     {"create", 0, NULL, CLI_FLAG, F(force), "also a queue of which no job is known", 0, 0},
