@@ -238,4 +238,8 @@ void queue_fold(struct queue *q, queue_node_fn *fn, void *ctx);
 /* Minutes and checks of the counters, which may take seconds. text: ms until the next call. */
 void queue_keep_books(struct queue *q, queue_node_fn *fn, void *ctx);
 
+/* The text of a file in sql/client with the schema's name in it; the caller frees. */
+bool queue_client_sql(const char *file, const char *schema, char **sql, struct err *e)
+    __attribute__((warn_unused_result));
+
 #endif

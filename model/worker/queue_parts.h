@@ -41,9 +41,6 @@ struct queue {
     char *doubtful_queue;       /* owns doubtful.queue */
 };
 
-/* The text of a file in sql/client with the schema's name in it; the caller frees. */
-bool queue_client_sql(const char *file, const char *schema, char **sql, struct err *e)
-    __attribute__((warn_unused_result));
 /* Sends one statement in a transaction of its own; the parameters are copied. */
 void queue_send(struct queue *q, enum queue_sql sql, const struct db_param *params, int n,
                 db_reply_fn *fn, void *ctx);

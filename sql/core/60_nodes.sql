@@ -34,6 +34,9 @@ begin
         raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker',
             protocol, m.min_protocol
             using errcode = 'QT003';
+    elsif protocol > m.protocol then
+        raise 'this worker speaks protocol %, the queue knows % at most', protocol, m.protocol
+            using errcode = 'QT003', hint = 'queuetop install of the worker''s version brings the queue up to date.';
     elsif slots not between 1 and 1000 then
         raise 'a worker process has 1 to 1000 slots, not %', slots
             using errcode = 'QT007', hint = 'Slots are the jobs that it works at a time. More than 1000 need more '
@@ -61,7 +64,7 @@ begin
 end $$;
 comment on function node_start(text, uuid, text, int, text, int, text[], int) is 'Registers a worker process. The same '
     'session may call it again after a reconnect. QT002: a live process of another session has the name. QT003: the '
-    'worker''s protocol is too old. QT007: slots is not 1 to 1000, or a text is too long';
+    'worker''s protocol is too old or too new. QT007: slots is not 1 to 1000, or a text is too long';
 
 create or replace function node_beat(node text, session uuid, out state text)
 language plpgsql security definer set search_path from current as $$

@@ -88,3 +88,45 @@ begin
 end $$;
 comment on function scheduler_stop(text) is 'Ends the active scheduler''s turn, so that another scheduler may take '
     'over at once';
+
+create or replace function job_outcome(id uuid, out state text, out queue text, out tries int, out result bytea,
+    out result_text text, out error text, out created timestamptz, out run_after timestamptz,
+    out started timestamptz, out finished timestamptz, out history text)
+returns setof record
+language plpgsql stable security definer rows 1 set search_path from current set enable_seqscan = off
+    set enable_indexscan = on set enable_bitmapscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    its_seq      bigint;
+    its_priority smallint;
+begin
+    select q.state::text, q.queue, q.tries, q.error, q.created, q.run_after, q.seq, q.priority,
+           case when q.state = 'failed' then q.changed end
+    into state, queue, tries, error, created, run_after, its_seq, its_priority, finished
+    from queue q where q.id = job_outcome.id;
+    if found then
+        if state = 'ready' then
+            select 'running', w.started into state, started from living() w
+            where w.queue = job_outcome.queue and w.priority = its_priority and w.seqs @> array[its_seq];
+            state := coalesce(state, 'ready');
+        end if;
+    else
+        select h.state::text, h.queue, h.tries, h.result, h.error, h.created, h.run_after, h.started, h.finished
+        into state, queue, tries, result, error, created, run_after, started, finished
+        from history_of(array[job_outcome.id]) h order by h.finished desc limit 1;
+        if not found then
+            return;
+        end if;
+    end if;
+    begin
+        result_text := convert_from(result, 'UTF8');
+    exception when character_not_in_repertoire or untranslatable_character then
+        result_text := null; -- bytes that are no text
+    end;
+    history := coalesce((select c.history from queue_config c where c.queue = job_outcome.queue), 'full');
+    return next;
+end $$;
+comment on function job_outcome(uuid) is 'What has become of a job, for whoever pushed it: its state (scheduled, '
+    'ready, retry, running, blocked, failed, completed, cancelled), tries, result, error and times. result_text: the '
+    'result as text, NULL if it is no text. history: what its queue keeps of finished jobs (none, meta, full). No row: '
+    'there is no such job, it was deleted, or it ended in a queue that keeps nothing';

@@ -44,6 +44,8 @@ begin
             execute format('grant insert (id, queue, kind, priority, payload, body, payload_type, run_after, '
                            'expires_at, unique_key, '
                            'max_tries, run_timeout, lease_timeout, concurrency_key) on queue to %I', role);
+            -- insert .. returning id. A worker can look an id up in any case: job_outcome()
+            execute format('grant select (id) on queue to %I', role);
             execute format('grant usage on sequence job_seq to %I', role);
             execute format('grant select on meta, setting to %I', role);
         else

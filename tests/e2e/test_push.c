@@ -869,14 +869,29 @@ a_wait_outlives_the_server(void **state)
     check_waited(&p, 0, "\ncompleted\n", "trying again");
 }
 
-/* Pushing is a worker's right, reading what became of it is not. */
+/* Whoever may push may ask what became of the job. Who can't ask pushes nothing: a script that
+ * repeats the push would make a second job. If the answer is lost after the push, the exit code
+ * says that there is a job. */
 static void
-a_worker_may_not_wait(void **state)
+a_pusher_waits(void **state)
 {
+    static const char revoke[] = "%s execute on function queues.job_outcome(uuid) %s queues_worker";
+    struct proc p;
+
     (void)state;
     pg_run(conn, "create role pusher login in role queues_worker");
-    proc_check(3, NULL, "permission denied", "push w5 --wait -d \"%s user=pusher\"", dsn);
-    check("select count(*) from queues.queue where queue = 'w5'", "1");
+    proc_queuetop(&p, NULL, "push w5 --wait -d \"%s user=pusher\"", dsn);
+    answer("w5", "complete('w', l, v, s, results => '{\\\\x6f6b}')");
+    check_waited(&p, 0, "\ncompleted\nok\n", "");
+    pg_run(conn, revoke, "revoke", "from");
+    proc_check(3, "", "not pushed", "push w8 --wait -d \"%s user=pusher\"", dsn);
+    check("select count(*) from queues.queue where queue = 'w8'", "0");
+    pg_run(conn, revoke, "grant", "to");
+    proc_queuetop(&p, NULL, "push w8 --wait -d \"%s user=pusher\"", dsn);
+    proc_want_output(&p, "\n");
+    pg_run(conn, revoke, "revoke", "from");
+    check_waited(&p, 6, "", "the job is pushed; how it ends is not known: queuetop job");
+    pg_run(conn, revoke, "grant", "to");
 }
 
 int
@@ -905,7 +920,7 @@ main(void)
         cmocka_unit_test_setup(a_killed_import_goes_on, clear),
         cmocka_unit_test_setup(an_end_is_waited_for, clear),
         cmocka_unit_test_setup(an_end_without_history_is_told, clear),
-        cmocka_unit_test_setup(a_worker_may_not_wait, clear),
+        cmocka_unit_test_setup(a_pusher_waits, clear),
         cmocka_unit_test_setup(a_wait_outlives_the_server, clear),
     };
 

@@ -36,6 +36,7 @@ static const struct {
     {"fold_beside",        0,  "state"                                                     },
     {"give_back",          4,  "seq outcome"                                               },
     {"is_new",             0,  "state"                                                     },
+    {"job_outcome",        1,  "state said history"                                        },
     {"keep_books",         0,  "state"                                                     },
     {"keep_only",          3,  "state"                                                     },
     {"node_beat",          2,  "state server_ms"                                           },

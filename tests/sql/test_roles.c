@@ -81,6 +81,47 @@ a_bare_worker_works(void **state)
     PQfinish(w);
 }
 
+/* Whoever pushes learns the id, and with it what became of the job, without a right to read tables.
+ */
+static void
+a_bare_worker_asks_what_became_of_a_job(void **state)
+{
+    PGconn *c = core_new("outcome"), *w = as_role("outcome", "queues_worker");
+    char id[40];
+
+    (void)state;
+    snprintf(id, sizeof id, "%s",
+             pg_value(w, "insert into queue (queue, payload) values ('q', '1') returning id"));
+    expect(w, "ready 0 full",
+           "select state || ' ' || tries || ' ' || history from job_outcome('%s')", id);
+    core_settle(c);
+    pg_run(w, "create temp table held as select * from claim('n')");
+    expect(w, "running t",
+           "select state || ' ' || (started is not null)::text::char from job_outcome('%s')", id);
+    pg_run(w, "select fail('n', array[lease], array[version], array[seq], '{bad}', "
+              "retry_in => '{1 h}') from held");
+    expect(w, "retry 1 bad t",
+           "select concat_ws(' ', state, tries, error, (run_after > now())::text::char) from "
+           "job_outcome('%s')",
+           id);
+    pg_run(c, "update queue set run_after = now()");
+    core_settle(c);
+    pg_run(w, "truncate held; insert into held select * from claim('n')");
+    expect(w, "done", "select complete_job('n', lease, version, seq, 'sent') from held");
+    expect(w, "completed 2 bad sent t",
+           "select concat_ws(' ', state, tries, error, result_text, (finished >= started)::text::"
+           "char) from job_outcome('%s')",
+           id);
+    pg_run(c, "update history set result = '\\xff'"); /* bytes that are no text */
+    expect(w, "\\xff", "select concat(result, result_text) from job_outcome('%s')", id);
+    expect(w, "0", "select count(*) from job_outcome(gen_random_uuid())");
+    expect(w, "0", "select count(*) from job_outcome(null)");
+    assert_string_equal(pg_try(w, "select payload from queue"), DENIED);
+    assert_string_equal(pg_try(w, "select * from history_of(array['%s'::uuid])", id), DENIED);
+    PQfinish(c);
+    PQfinish(w);
+}
+
 static void
 an_operator_acts_by_functions_only(void **state)
 {
@@ -170,7 +211,7 @@ every_open_function_is_pinned(void **state)
     /* what runs with the owner's rights names its own path, temporary objects last; but the trigger
        of each push and push(), which name all they use in full (test_push: operators_of_others) */
     expect(c, "push,queue_pushed",
-           "select coalesce(string_agg(proname, ',' order by proname), '') from pg_proc where "
+           "select coalesce(string_agg(distinct proname, ','), '') from pg_proc where "
            "pronamespace ="
            " 'queues'::regnamespace and prosecdef and not coalesce(proconfig, '{}') @>"
            " array['search_path=queues, pg_temp']");
@@ -294,6 +335,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bare_worker_pushes_by_insert),
         cmocka_unit_test(a_bare_worker_works),
+        cmocka_unit_test(a_bare_worker_asks_what_became_of_a_job),
         cmocka_unit_test(an_operator_acts_by_functions_only),
         cmocka_unit_test(a_viewer_reads_and_no_more),
         cmocka_unit_test(the_public_has_nothing),

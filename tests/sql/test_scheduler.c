@@ -286,7 +286,7 @@ a_name_is_one_process(void **state)
     pg_run(c, "select node_stop('n', '%s')", two);
     expect(c, "0", "select count(*) from node");
     node_start(c, "QT003", one, "0");
-    node_start(c, "", one, "99"); /* a newer worker speaks the older protocol */
+    node_start(c, "QT003", one, "99"); /* what a newer worker calls is not there */
     assert_string_equal(pg_try(c, "select node_start('', '%s', 'h', 1, '', 1, null, 1)", one),
                         "QT007");
     assert_string_equal(pg_try(c, "select node_start(null, '%s', 'h', 1, '', 1, null, 1)", one),

@@ -456,16 +456,18 @@ push_run(struct cli *c, const void *options)
         return cli_usage(c, "%s", e.text);
     if (o->csv || o->json)
         return push_table_rows(c, &p);
+    if (o->id)
+        snprintf(p.id, sizeof p.id, "%s", o->id);
+    else
+        queue_make_id(p.id);
+    if (o->wait_ms && !cli_wait_may(c, p.id, &e))
+        return cli_fail(c, &e);
     if (!(p.queue = queue_new(cli_db(c, true), c->schema, &e)))
         return cli_fail(c, &e);
     if (!open_input(&p, &e)) {
         queue_free(p.queue);
         return cli_fail(c, &e);
     }
-    if (o->id)
-        snprintf(p.id, sizeof p.id, "%s", o->id);
-    else
-        queue_make_id(p.id);
     run(&p, &e);
     db_free(c->db);
     c->db = NULL;
@@ -529,10 +531,10 @@ const struct cli_verb verbs_push[] = {
             "A second push with the same --id, or the same --unique key while such a job is "
             "unfinished, makes no\nsecond job: it prints the id of the first and says so. In a "
             "statement of your own,\nINSERT INTO queues.queue (queue, payload) is a push too. "
-            "--wait exits with 0 (completed), 7 (failed, cancelled),\n8 (the time is over) or 10 "
-            "(the "
-            "job has ended without a failure, and its queue keeps no history),\nas job --wait "
-            "does; it reads the job, which takes more than a worker's role.\n\n--csv "
+            "--wait exits with 0 (completed), 7 (failed, cancelled),\n8 (the time is over), 10 "
+            "(the job has ended without a failure, and its queue keeps no history),\nor 6 (the job "
+            "is pushed, but how it ends could not be asked). The right to push is enough for "
+            "it.\n\n--csv "
             "knows the columns queue, kind, payload, type, priority, run_after, expires_at, "
             "unique_key, concurrency_key,\nid, max_tries, run_timeout and lease_timeout. For an "
             "empty "

@@ -1,7 +1,8 @@
 /*
  * Waits for a job: reads its state again and again, with growing pauses. LISTEN is not used,
  * because only workers get notifications about jobs, and because a session that listens holds back
- * the server's queue of notifications.
+ * the server's queue of notifications. Whoever pushed a job asks job_outcome(), which takes no more
+ * than the right to push; otherwise the adapter's sections are asked, as for any other system.
  */
 #include "ui/cli/cli_wait.h"
 
@@ -11,6 +12,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "model/worker/queue.h"
 #include "ui/cli/cli_table.h"
 
 enum { FIRST_MS = 50, LONGEST_MS = 2000 };
@@ -25,7 +27,52 @@ struct wait {
     int keeps;          /* the queue keeps finished jobs: 1, 0, -1 = can't tell */
     char state[40];
     char *queue; /* the job's queue; NULL = not known yet */
+    char *sql;   /* the call of job_outcome(); NULL = by the adapter */
+    char *said;  /* by it: result or error */
 };
+
+/* Asks job_outcome(). */
+static bool
+ask_outcome(struct wait *w, struct err *e)
+{
+    struct db_param id = {.value = w->id};
+    struct db_stmt stmt = {.sql = w->sql, .nparams = 1, .params = &id};
+    struct db_call call = {.stmts = &stmt, .n = 1, .bare = true};
+    struct cli *c = w->q->cli;
+    struct db_reply reply;
+
+    bool ok = db_do(cli_db(c, true), c->loop, &call, &reply, e);
+    if (ok) {
+        const struct result *r = reply.results[0];
+        bool is_there = result_rows(r) > 0;
+        snprintf(w->state, sizeof w->state, "%s", is_there ? result_text(r, 0, 0) : "");
+        free(w->said);
+        w->said = xstrdup(is_there ? result_text(r, 0, 1) : "");
+        if (is_there)
+            w->keeps = strcmp(result_text(r, 0, 2), "none") != 0;
+    }
+    db_reply_done(&reply);
+    return ok;
+}
+
+static bool
+open_source(const struct wait *w, struct err *e)
+{
+    return w->sql || cli_open(w->q->cli, false, w->q, e);
+}
+
+static void
+close_source(const struct wait *w)
+{
+    struct cli *c = w->q->cli;
+
+    if (!w->sql)
+        cli_close(w->q);
+    else if (c->db) {
+        db_free(c->db);
+        c->db = NULL;
+    }
+}
 
 static bool
 has_ended(const char *state)
@@ -58,6 +105,8 @@ ask_state(struct wait *w, enum section_id section, struct err *e)
 static bool
 read_state(struct wait *w, struct err *e)
 {
+    if (w->sql)
+        return ask_outcome(w, e);
     bool has_list = adapter_takes(w->q->adapter, SEC_JOBS, PARAM_IDS);
 
     if (has_list && (!ask_state(w, SEC_JOBS, e) || *w->state))
@@ -93,7 +142,7 @@ said_to_keep(const struct rowset *queues, const char *queue)
 static bool
 has_settings(const struct wait *w)
 {
-    return adapter_has(w->q->adapter, SEC_QUEUE_SETTINGS);
+    return w->sql || adapter_has(w->q->adapter, SEC_QUEUE_SETTINGS);
 }
 
 /* The wait needs no list of queues: another system may refuse it to this login, or need too long
@@ -108,23 +157,30 @@ can_do_without(const struct wait *w, struct err *e)
     return true;
 }
 
-/* Asks once whether the job's queue keeps finished jobs. If it keeps none, the user learns before
- * the wait that the outcome can't be known. */
 static bool
-ask_history(struct wait *w, struct err *e)
+read_history(struct wait *w, struct err *e)
 {
     enum section_id section = has_settings(w) ? SEC_QUEUE_SETTINGS : SEC_QUEUES;
     struct params p = {0};
     struct rowset rows = {0};
 
-    if (w->knows_history || !w->queue)
-        return true;
     params_set(&p, PARAM_QUEUE, w->queue);
     bool ok = cli_ask(w->q, &section, 1, &p, &rows, e);
     w->keeps = !ok ? -1 : has_settings(w) ? own_keeps(&rows) : said_to_keep(&rows, w->queue);
-    w->knows_history = ok || can_do_without(w, e);
+    ok = ok || can_do_without(w, e);
     rowset_free(&rows);
     params_done(&p);
+    return ok;
+}
+
+/* Finds out once whether the job's queue keeps finished jobs. If it keeps none, the user learns
+ * before the wait that the outcome can't be known. */
+static bool
+ask_history(struct wait *w, struct err *e)
+{
+    if (w->knows_history || !w->queue)
+        return true;
+    w->knows_history = w->sql || read_history(w, e);
     if (w->keeps == 0)
         cli_say(
             w->q->cli,
@@ -140,13 +196,13 @@ look(struct wait *w, struct err *e)
 {
     *e = (struct err){.kind = ERR_NONE};
     if (!w->is_open)
-        w->is_open = cli_open(w->q->cli, false, w->q, e);
+        w->is_open = open_source(w, e);
     if (w->is_open && read_state(w, e) && ask_history(w, e)) {
         w->is_told = false;
         return true;
     }
     if (w->is_open)
-        cli_close(w->q);
+        close_source(w);
     w->is_open = false;
     if (e->kind != ERR_CONN && e->kind != ERR_TIMEOUT)
         return false;
@@ -263,38 +319,49 @@ print_text(const char *s)
 }
 
 static bool
-print_outcome(struct cli_queue *q, const char *id, struct err *e)
+outcome_sql(const struct cli *c, char **sql, struct err *e)
 {
-    enum section_id section = SEC_JOB;
-    struct params p = {0};
-    struct rowset rows = {0};
+    return queue_client_sql("job_outcome", c->schema, sql, e);
+}
 
-    params_set_list(&p, PARAM_IDS, &id, 1);
-    bool ok = cli_ask(q, &section, 1, &p, &rows, e);
-    if (ok && rows.n > 0) {
-        const struct job_detail *d = rows.rows;
-        print_text(d->job.state);
-        print_text(*d->result ? d->result : d->job.error);
-    }
-    rowset_free(&rows);
-    params_done(&p);
-    return ok;
+bool
+cli_wait_may(struct cli *c, const char *id, struct err *e)
+{
+    struct wait w = {.q = &(struct cli_queue){.cli = c}, .id = id};
+    bool ok = outcome_sql(c, &w.sql, e) && ask_outcome(&w, e);
+
+    free(w.sql);
+    free(w.said);
+    return ok || fail_in(e, "not pushed, because how the job ends could not be asked");
 }
 
 int
 cli_wait_outcome(struct cli *c, const char *id, const char *queue, int64_t wait_ms)
 {
-    struct cli_queue q = {.cli = c};
+    struct wait w = {.q = &(struct cli_queue){.cli = c},
+                     .id = id,
+                     .pause_ms = FIRST_MS,
+                     .was_there = true,
+                     .keeps = -1,
+                     .queue = xstrdup(queue)};
     struct err e = {0};
     int code = CLI_DONE;
 
-    c->adapter = "native"; /* the queue where it was pushed */
-    c->wish = c->schema;
-    bool ok = cli_wait(&q, id, queue, wait_ms, &code, &e);
-    if (ok && (code == CLI_DONE || code == CLI_FAILED))
-        ok = print_outcome(&q, id, &e);
-    if (q.adapter)
-        cli_close(&q);
-    int failed = ok ? cli_flush(c) : cli_fail(c, &e);
+    if (wait_ms != CLI_NO_TIME)
+        w.until_ms = clock_ms() + wait_ms;
+    bool ok = outcome_sql(c, &w.sql, &e) && wait_for_end(&w, &code, &e);
+    if (ok && (code == CLI_DONE || code == CLI_FAILED)) {
+        print_text(w.state);
+        print_text(w.said);
+    }
+    free(w.queue);
+    free(w.sql);
+    free(w.said);
+    int failed = cli_flush(c);
+    if (!ok && code != CLI_TIME_OVER) {
+        cli_fail(c, &e);
+        cli_say(c, "the job is pushed; how it ends is not known: queuetop job %s --wait", id);
+        return CLI_PART;
+    }
     return code == CLI_TIME_OVER || failed == CLI_DONE ? code : failed;
 }

@@ -14,8 +14,10 @@
 bool cli_wait(struct cli_queue *q, const char *id, const char *queue, int64_t wait_ms, int *code,
               struct err *e) __attribute__((warn_unused_result));
 
-/* The same, and prints the outcome of the job: its state, then its result or its error. Opens the
- * queue of --schema itself; returns the exit code. */
+/* Before a push: whether job_outcome() can be asked, with the id of the job to push. */
+bool cli_wait_may(struct cli *c, const char *id, struct err *e) __attribute__((warn_unused_result));
+/* After it: waits for the job by job_outcome() and prints the state, then the result or the error.
+ * Returns the exit code; CLI_PART: the job is pushed, and the outcome could not be asked. */
 int cli_wait_outcome(struct cli *c, const char *id, const char *queue, int64_t wait_ms);
 
 #endif
