@@ -39,7 +39,10 @@ done
 for f in docs/monitoring/*; do
     put 644 "$f" "$doc/monitoring/${f##*/}"
 done
-for dir in "$DESTDIR$doc/monitoring" "$DESTDIR$doc"; do
+for f in sql/client/*.sql; do
+    put 644 "$f" "$doc/client/${f##*/}"
+done
+for dir in "$DESTDIR$doc/client" "$DESTDIR$doc/monitoring" "$DESTDIR$doc"; do
     [ -z "$remove" ] || [ ! -d "$dir" ] || rmdir --ignore-fail-on-non-empty "$dir"
 done
 
