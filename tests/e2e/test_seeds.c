@@ -93,7 +93,7 @@ piechut(void **state)
     seed_done(w, q, b);
     has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
     has(run(1, "purge --older-than 1d --yes"), "nothing");
-    has(run(0, "purge --older-than 0 --yes --json"), "\"changed\": 1");
+    has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("0", "select count(*) from queues.queue where state = 'COMPLETED'");
     PQfinish(w);
     PQfinish(c);
@@ -311,7 +311,7 @@ pkgsite_completed(void **state)
     value("t", "select started_at is not null from queue_tasks where id = 1");
     has(run(3, "priority 5 --id 2 --yes"), "its table has no column priority");
     has(run(3, "extend --id 2 --by 1h --yes"), "its table has no column leased_until");
-    has(run(0, "purge --older-than 0 --yes --json"), "\"changed\": 1");
+    has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("2", "select string_agg(id::text, ' ') from queue_tasks");
     PQfinish(c);
 }
