@@ -462,6 +462,32 @@ twins_side_by_side(void **state)
     PQfinish(conn);
 }
 
+/* More databases than there is room for: the rest is named when the console starts, and on the
+ * screens for as long as it lasts. */
+static void
+what_is_left_out_is_said(void **state)
+{
+    const char *argv[2 * 42 + 2] = {getenv("QUEUETOP")};
+    struct vt vt;
+    char *dsn = strdup(pg_dsn(PQdb(con_db())));
+    int n = 1;
+
+    (void)state;
+    for (int i = 0; i < 42; i++)
+        argv[n++] = dsn;
+    vt_spawn(&vt, 24, 120, argv, NULL);
+    vt_want(&vt, "40 of 42 sources are shown, which is the most");
+    vt_want_row(&vt, 0, "40 of 42 sources");
+    vt_keys(&vt, "S");
+    vt_want(&vt, "sources: 2 more are left out");
+    vt_keys(&vt, "esc");
+    vt_gone(&vt, "sources: 2 more");
+    vt_keys(&vt, "enter");
+    vt_want_row(&vt, 0, "/42");
+    con_quit(&vt);
+    free(dsn);
+}
+
 int
 main(void)
 {
@@ -476,6 +502,7 @@ main(void)
         cmocka_unit_test_setup(one_dies, two_databases),
         cmocka_unit_test_setup(both_can_be_acted_on, two_databases),
         cmocka_unit_test(twins_side_by_side),
+        cmocka_unit_test_setup(what_is_left_out_is_said, con_empty),
     };
 
     return cmocka_run_group_tests(tests, con_setup, teardown);

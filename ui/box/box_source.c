@@ -89,9 +89,14 @@ sources_draw(struct view *v, struct grid *g, struct rect screen)
     const struct source_row *r = list_selected(b->list);
     struct buf text = {0};
 
+    int left = sources_left_out(a->sources);
+    const char *title = left ? arena_printf(a->frame, "sources: %d more %s left out", left,
+                                            left == 1 ? "is" : "are")
+                             : "sources";
+
     grid_paint(g, screen, ROLE_SHADE);
     grid_fill(g, box, ROLE_TEXT);
-    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER, "sources"), 1, 0);
+    struct rect in = rect_inset(grid_box(g, box, ROLE_BORDER, title), 1, 0);
     struct rect why = rect_cut_bottom(&in, in.h > 4 ? 2 : 0);
     list_draw(b->list, g, in, &look);
     if (r)

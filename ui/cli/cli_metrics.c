@@ -265,6 +265,9 @@ run_metrics(struct cli *c, const void *opts)
     if (o->listen && !(x.http = http_new(c->loop, &ho, on_page, &x, &e)))
         return cli_fail(c, &e);
     x.ss = cli_sources(c, &like, cli_places(c), &e);
+    if (x.ss && sources_left_out(x.ss) > 0)
+        cli_say(c, "%d of %d sources: that is the most; run another metrics for the rest",
+                sources_n(x.ss), sources_n(x.ss) + sources_left_out(x.ss));
     if (x.ss && x.http)
         cli_say(c, "listening on port %d", http_port(x.http));
     int code = x.ss ? run_exporter(&x) : cli_fail(c, &e);

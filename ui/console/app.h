@@ -126,7 +126,7 @@ struct source_watch { /* app_sources.c */
     struct source_said said[SOURCES_MAX];
     int at;      /* the source that knows that it is on the screen; -1 = none yet */
     bool all;    /* the other sources know that their queues are shown */
-    int told_of; /* the number of sources when the user was last told */
+    int told_of; /* the number of sources, with those left out, when the user was last told */
 };
 
 struct tabs { /* frame.c: where the tabs were drawn, for the mouse; w 0 = not drawn */

@@ -140,12 +140,13 @@ tell_new(struct app *a)
 {
     int n = sources_n(a->sources), left = sources_left_out(a->sources);
 
-    if (n == a->watch.told_of)
+    if (n + left == a->watch.told_of)
         return;
-    a->watch.told_of = n;
+    a->watch.told_of = n + left;
     if (left)
-        app_say(a, SAY_WARN, "%d sources; %d more are left out. S lists them, 0 shows all queues",
-                n, left);
+        app_say(a, SAY_WARN,
+                "%d of %d sources are shown, which is the most; another console can show the rest",
+                n, n + left);
     else
         app_say(a, SAY_INFO, "%d queue systems here: S lists them, 0 shows all their queues", n);
     if (source_recorder(sources_peek(a->sources, 0)))
@@ -293,16 +294,17 @@ app_say_place(const struct app *a, struct buf *out)
 {
     const struct db *db = store_db(a->store);
     const char *host = db_host(db), *name = sources_name(a->sources, a->at);
-    int n = sources_n(a->sources);
+    int n = sources_n(a->sources), left = sources_left_out(a->sources);
 
     host = *host == '/' || !*host ? "local" : host;
     if (app_view(a)->ops->all_sources)
-        buf_str(out, fmt_plural(n, "source").s);
+        left ? buf_printf(out, "%d of %d sources", n, n + left)
+             : buf_str(out, fmt_plural(n, "source").s);
     else if (app_replays(a))
         buf_str(out, source_name(a->source));
     else if (n > 1)
         buf_printf(out, "%s%s%s %d/%d", strchr(name, '/') ? "" : host, strchr(name, '/') ? "" : "/",
-                   name, a->at + 1, n);
+                   name, a->at + 1, n + left);
     else if (*db_name(db))
         buf_printf(out, "%s/%s", host, db_name(db));
 }
