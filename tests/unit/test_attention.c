@@ -41,7 +41,7 @@ feed_queue(struct store *s, int64_t at_ms, const char *counts, struct result *ra
 }
 
 static void
-expect_alert(const struct store *s, int64_t now_ms, const char *what)
+expect_alert(const struct store *s, int64_t now_ms, const char *what, const char *act)
 {
     struct arena *mem = arena_new();
     struct attention found;
@@ -51,6 +51,7 @@ expect_alert(const struct store *s, int64_t now_ms, const char *what)
     if (found.n != 1 || strcmp(found.alerts[0].what, what))
         fail_msg("%d alerts: %s, not %s (%s)", found.n, found.n ? found.alerts[0].what : "", what,
                  store_topic(s, TOPIC_QUEUES)->err.text);
+    assert_string_equal(found.alerts[0].act, act);
     arena_free(mem);
 }
 
@@ -72,12 +73,12 @@ an_alert_says_whether_its_cause_is_gone(void **state)
     feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", /* START is 08:00:00 */
                fake_table(RATES, "mail|1763711760000|200|100|39|0|~",
                           "mail|1763711880000|200|120|40|0|~", NULL));
-    expect_alert(s, START, "40 failed in 1 h, none for 2m, 10 completed");
+    expect_alert(s, START, "40 failed in 1 h, none for 2m, 10 completed", "requeue");
     feed_queue(s, START + 10000, "mail|0|0|0|0|41|~|200|131|41", NULL);
-    expect_alert(s, START + 10000, "40 failed in 1 h, still 6 a minute");
+    expect_alert(s, START + 10000, "40 failed in 1 h, still 6 a minute", "errors");
     for (int i = 20; i <= 130; i += 10) /* no new failures while the server is down */
         feed_queue(s, START + (int64_t)i * 1000, "mail|0|0|0|0|41|~|200|131|41", NULL);
-    expect_alert(s, START + 130000, "40 failed in 1 h, none for 2m, none completed");
+    expect_alert(s, START + 130000, "40 failed in 1 h, none for 2m, none completed", "errors");
     feed(s, "times", START + 130000, fake_table(TIMES, "mail|10|0|~|~|~|~|~", NULL));
     for (int i = 140; i <= 250; i += 10) {
         char counts[80];
@@ -85,7 +86,49 @@ an_alert_says_whether_its_cause_is_gone(void **state)
                  i < 180 ? 500 : 700 - i, i);
         feed_queue(s, START + (int64_t)i * 1000, counts, NULL);
     }
-    expect_alert(s, START + 250000, "oldest job waits 20m 50s, fewer wait since 08:03; 450 wait");
+    expect_alert(s, START + 250000, "oldest job waits 20m 50s, fewer wait since 08:03; 450 wait",
+                 "why");
+    db_free(db);
+    store_free(s);
+    adapter_free(all);
+    loop_free(loop);
+}
+
+static void
+feed_errors(struct store *s, int64_t at_ms, struct result *groups, struct result *times)
+{
+    struct result *tables[] = {groups, times};
+
+    store_feed_clock(s, at_ms);
+    store_feed(s, &(struct store_answer){
+                      .name = "groups", .key = "", .at_ms = at_ms, .tables = tables, .n = 2});
+}
+
+/* An alert names the error of most failures, or says how many errors there are. */
+static void
+an_alert_names_the_errors(void **state)
+{
+    static const char groups[] = "error_key queue n", times[] = "queue error_key at_ms n hour";
+    struct err e = {0};
+    struct loop *loop = loop_new();
+    struct db *db = db_new(NULL, NULL);
+    struct adapter *all = adapter_open(NULL, &e);
+    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+
+    (void)state;
+    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
+    feed(s, "times", START, fake_table(TIMES, "mail|10|40|40|~|~|~|~", NULL));
+    feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", NULL);
+    feed_errors(
+        s, START,
+        fake_table(groups, "boom|mail|15", "bang|mail|15", "crash|mail|10", "boom|other|9", NULL),
+        fake_table(times, "mail|boom|1763711900000|15|15", "mail|bang|1763711900000|15|15",
+                   "mail|crash|1763711900000|10|10", "other|boom|1763711900000|9|9", NULL));
+    expect_alert(s, START, "40 failed in 1 h, 3 errors", "errors");
+    feed_errors(
+        s, START + 1000, fake_table(groups, "boom|mail|30", "bang|mail|10", NULL),
+        fake_table(times, "mail|boom|1763711900000|30|30", "mail|bang|1763711900000|10|10", NULL));
+    expect_alert(s, START + 1000, "40 failed in 1 h, most: boom", "errors");
     db_free(db);
     store_free(s);
     adapter_free(all);
@@ -107,10 +150,10 @@ requeued_failures_are_no_alarm(void **state)
     feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|10|~|~|~|~", NULL));
     feed_queue(s, START, "mail|0|0|0|0|900|~|200|130|900", NULL);
-    expect_alert(s, START, "40 failed in 1 h");
+    expect_alert(s, START, "40 failed in 1 h", "errors");
     feed(s, "times", START + 10000, fake_table(TIMES, "mail|10|41|1|~|~|~|~", NULL));
     feed_queue(s, START + 10000, "mail|0|0|0|0|861|~|200|130|901", NULL);
-    expect_alert(s, START + 10000, "861 failed");
+    expect_alert(s, START + 10000, "861 failed", "errors");
     assert_int_equal(store_totals(s)->failed_left, 1);
     db_free(db);
     store_free(s);
@@ -167,6 +210,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_tick_after_the_look_is_not_late),
                                        cmocka_unit_test(an_alert_says_whether_its_cause_is_gone),
+                                       cmocka_unit_test(an_alert_names_the_errors),
                                        cmocka_unit_test(requeued_failures_are_no_alarm)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

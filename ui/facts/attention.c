@@ -144,39 +144,31 @@ of_queue(const struct queue_row *q, enum verdict v, const char *what)
                           .act = "why"};
 }
 
-/* The error of most jobs of the queue that failed within the hour. NULL = there is none, or the
- * store has no recent errors, because only some screens ask for them. */
-static const struct group_row *
-error_of_most(const struct look *l, const struct queue_row *q)
+/* What made the jobs fail that failed within the hour: their error if it is the same for most of
+ * them, else how many errors there are. Nothing if the store has no recent errors: only some
+ * screens ask for them. */
+static void
+say_errors(const struct look *l, const struct queue_row *q, bool ended, struct buf *out)
 {
-    int64_t age = store_age_ms(l->s, TOPIC_GROUPS);
-    int n;
+    int64_t age = store_age_ms(l->s, TOPIC_GROUPS), of_most = 0;
+    const struct group_row *most = NULL;
+    int n, errors = 0;
     const struct group_row *rows = store_groups(l->s, &n);
 
     if (age < 0 || age > ERRORS_OLD_MS)
-        return NULL;
-    for (int i = 0; i < n; i++)
-        if (rows[i].day && 2 * rows[i].day->hour > q->failed_hour &&
-            !strcmp(rows[i].queue, q->queue))
-            return &rows[i];
-    return NULL;
-}
-
-/* "4,003 failed in 1 h, none for 4m, 1,230 completed; most: no paper". */
-static const char *
-say_failed(struct look *l, const struct queue_row *q, bool recent)
-{
-    const struct group_row *most = recent ? error_of_most(l, q) : NULL;
-    struct mending_of of = {l->s, l->now, l->utc};
-    struct buf text = {0};
-
-    if (!recent)
-        return arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
-    buf_printf(&text, "%s failed in 1 h", fmt_count(q->failed_hour).s);
-    bool ended = mending_say_failures(&of, q, &text);
-    bool all = most && most->day->hour >= q->failed_hour;
-    if (most)
-        buf_printf(&text, "%s%s: %s",
+        return;
+    for (int i = 0; i < n; i++) {
+        if (!rows[i].day || rows[i].day->hour <= 0 || strcmp(rows[i].queue, q->queue) != 0)
+            continue;
+        errors++;
+        if (rows[i].day->hour > of_most) {
+            most = &rows[i];
+            of_most = most->day->hour;
+        }
+    }
+    bool all = of_most >= q->failed_hour;
+    if (most && 2 * of_most > q->failed_hour)
+        buf_printf(out, "%s%s: %s",
                    ended ? ";"
                    : all ? ""
                          : ",",
@@ -184,6 +176,22 @@ say_failed(struct look *l, const struct queue_row *q, bool recent)
                    : ended ? " error"
                            : "",
                    most->error_key);
+    else if (errors > 1)
+        buf_printf(out, "%s %d errors", ended ? ";" : ",", errors);
+}
+
+/* "4,003 failed in 1 h, none for 4m, 1,230 completed; most: no paper". */
+static const char *
+say_failed(struct look *l, const struct queue_row *q, bool recent)
+{
+    struct mending_of of = {l->s, l->now, l->utc};
+    struct buf text = {0};
+
+    if (!recent)
+        return arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
+    buf_printf(&text, "%s failed in 1 h", fmt_count(q->failed_hour).s);
+    bool ended = mending_say_failures(&of, q, &text);
+    say_errors(l, q, ended, &text);
     const char *said = arena_strndup(l->mem, text.data, text.len);
     buf_free(&text);
     return said;
@@ -193,10 +201,11 @@ static void
 look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
 {
     struct alert a = of_queue(q, v, say_failed(l, q, v == VERDICT_BAD));
+    bool mended = mending_is_mended(l->s, q->queue);
 
     a.screen = ON_FAILED;
-    a.key = "r";
-    a.act = "requeue";
+    a.key = mended ? "r" : "Ent";
+    a.act = mended ? "requeue" : "errors";
     add_alert(l, &a);
 }
 

@@ -31,6 +31,15 @@ mending_say_failures(const struct mending_of *of, const struct queue_row *q, str
     return false;
 }
 
+bool
+mending_is_mended(const struct store *s, const char *queue)
+{
+    struct history_since still;
+
+    return history_still(store_history(s), queue, SERIES_FAILED, &still) && still.ms >= LEAST_MS &&
+           still.done != FIELD_NULL && still.done > 0;
+}
+
 void
 mending_say_backlog(const struct mending_of *of, const struct queue_row *q, struct buf *out)
 {

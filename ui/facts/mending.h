@@ -18,6 +18,9 @@ struct mending_of {
 /* Appends ", none for 4m, 1,230 completed" or ", still 12 a minute"; "" = nothing is known. True:
  * no job has failed for a minute or longer. */
 bool mending_say_failures(const struct mending_of *of, const struct queue_row *q, struct buf *out);
+/* True if no job has failed for a minute or longer, and jobs have completed since: only then does a
+ * requeue do more than fail once again. */
+bool mending_is_mended(const struct store *s, const char *queue);
 /* Appends ", fewer wait since 13:58"; "" = the backlog does not shrink. */
 void mending_say_backlog(const struct mending_of *of, const struct queue_row *q, struct buf *out);
 
