@@ -174,8 +174,8 @@ trust_answer(struct trust *t, const struct owners *shown)
 
 struct owner_row { /* sql/console/owners.sql */
     int64_t role, place, place_owner, me;
-    const char *name, *object, *place_acl;
-    int known, creates, superuser;
+    const char *name, *object, *place_acl, *power;
+    int known, creates;
 };
 
 #define F(field) offsetof(struct owner_row, field)
@@ -190,7 +190,7 @@ static const struct field owner_fields[] = {
     {"place_owner", F_I64,  F(place_owner), false},
     {"place_acl",   F_STR,  F(place_acl),   false},
     {"me",          F_I64,  F(me),          false},
-    {"superuser",   F_BOOL, F(superuser),   false},
+    {"power",       F_STR,  F(power),       false},
 };
 #undef F
 
@@ -219,7 +219,7 @@ static void
 take_place(struct owners *o, const struct owner_row *row, const struct result *r)
 {
     o->is_there = true;
-    o->superuser = row->superuser == 1;
+    o->power = *row->power ? xstrdup(row->power) : NULL;
     o->me = row->me;
     o->place = xasprintf("%" PRId64, row->place);
     o->place_owner = xasprintf("%" PRId64, row->place_owner);
@@ -274,6 +274,7 @@ owners_done(struct owners *o)
     }
     free(o->strangers);
     free(o->server);
+    free(o->power);
     free(o->names);
     free(o->allowed);
     free(o->place);
@@ -299,6 +300,7 @@ owners_copy(struct owners *to, const struct owners *from)
         to->strangers[i].object = xstrdup(from->strangers[i].object);
     }
     to->server = copy_text(from->server);
+    to->power = copy_text(from->power);
     to->names = copy_text(from->names);
     to->allowed = copy_text(from->allowed);
     to->place = copy_text(from->place);
@@ -311,9 +313,9 @@ owners_fail(const struct owners *o, const char *what, const char *schema, struct
 {
     fail(e, ERR_DENIED,
          "%s in schema %s is not opened: owned by %s (%s). Code of that owner would run with the "
-         "rights of this login%s; --trust-owner %s allows it",
-         what, schema, o->names, o->strangers[0].object, o->superuser ? ", a superuser" : "",
-         o->n == 1 ? o->names : "ROLE,ROLE");
+         "rights of this login%s%s; --trust-owner %s allows it",
+         what, schema, o->names, o->strangers[0].object, o->power ? ", " : "",
+         o->power ? o->power : "", o->n == 1 ? o->names : "ROLE,ROLE");
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
@@ -420,14 +422,14 @@ static bool
 passes(void *ctx, struct result *r, struct err *e)
 {
     struct schema_gate *g = ctx;
+    const char *identity = result_rows(r) > 0 ? result_text(r, 0, result_col(r, "identity")) : "";
     struct owners o;
 
-    if (g->sql && result_rows(r) > 0 &&
-        !keeps_place(&g->place, result_text(r, 0, result_col(r, "identity")), e)) {
+    if (g->stays && result_rows(r) > 0 && !keeps_place(&g->place, identity, e)) {
         result_free(r);
         return false;
     }
-    if (!owners_judge(r, g->trust, "", &o, e))
+    if (!owners_judge(r, g->trust, identity, &o, e))
         return false;
     bool ok = o.n == 0;
     if (!ok)
@@ -436,24 +438,25 @@ passes(void *ctx, struct result *r, struct err *e)
     return ok;
 }
 
+/* One statement for both questions, because a gate has only one. */
 void
 schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust)
 {
     static const struct touched all = {"{}", "{%}", "{}", "", true};
 
     *g = (struct schema_gate){.trust = trust, .schema = xstrdup(schema)};
-    g->db = (struct db_gate){owners_ask(g->schema, &all, g->storage), passes, g};
-}
-
-/* One statement for both questions, because a gate has only one. */
-void
-schema_gate_stay(struct schema_gate *g)
-{
     g->sql = xasprintf("select owners.*, here.identity from (%s) owners cross join (%s) here",
                        console_sql("owners"), console_sql("server"));
+    g->db = (struct db_gate){owners_ask(g->schema, &all, g->storage), passes, g};
     g->db.stmt.sql = g->sql;
     g->db.stmt.name = "owners";
     place_gate_init(&g->place);
+}
+
+void
+schema_gate_stay(struct schema_gate *g)
+{
+    g->stays = true;
 }
 
 void

@@ -4,9 +4,11 @@
  * defaults, triggers, partitions and foreign tables run with the rights of this login, and READ
  * ONLY stops none of that. So in a session of queuetop runs
  *   - what is in pg_catalog,
- *   - what belongs to a role that is known: the login itself, a superuser, the owner of the
- * database, a role that the login is a member of (if one of these granted it: everybody may grant a
- * role of his own),
+ *   - what belongs to a role that is known: the login itself, a superuser, a role that the login is
+ * a member of with INHERIT or SET (if one of these granted it: everybody may grant a role of his
+ * own), and the owner of the database, unless the login has a power that reaches beyond the
+ * database: a superuser, CREATEROLE, pg_execute_server_program and its kin. The owner of a
+ * database, a tenant perhaps, would get this power,
  *   - what belongs to a role that the user trusts: --trust-owner, trust_owner in the configuration,
  * or the answer to the console's question. Every other owner is a stranger, and a queue system is
  * not opened in which a stranger owns the schema or anything that our statements could run.
@@ -55,13 +57,13 @@ struct stranger {
     char *object; /* one of its objects, as the server describes it */
 };
 
-struct owners {     /* the owners of all objects that one adapter uses in one schema, and the
-                       judgement */
-    bool is_there;  /* the schema exists */
-    bool is_open;   /* roles that are not in `allowed` may create objects there */
-    bool superuser; /* this login is a superuser */
-    int64_t me;     /* its OID */
-    char *server;   /* which database: for the answer */
+struct owners {    /* the owners of all objects that one adapter uses in one schema, and the
+                      judgement */
+    bool is_there; /* the schema exists */
+    bool is_open;  /* roles that are not in `allowed` may create objects there */
+    char *power;   /* what this login may beyond its database: "a superuser"; NULL = nothing */
+    int64_t me;    /* its OID */
+    char *server;  /* which database: for the answer */
     struct stranger *strangers;
     int n;
     char *names;                           /* of them: "mallory, eve"; "" = none */
@@ -124,8 +126,9 @@ struct schema_gate { /* everything in a schema; asked on each new connection */
     struct db_param storage[OWNERS_PARAMS];
     const struct trust *trust;
     char *schema;
-    char *sql;               /* of schema_gate_stay; NULL = later connections may lead anywhere */
-    struct place_gate place; /* of the first connection, if sql is set */
+    char *sql;
+    bool stays;              /* schema_gate_stay */
+    struct place_gate place; /* of the first connection */
 };
 /* trust is borrowed. */
 void schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust);

@@ -17,22 +17,51 @@
 -- is. Only a superuser can make such a cast, so these are always followed.
 -- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
 -- (22P02), so that a later statement of the same transaction does not run.
--- pg_has_role() treats a superuser as a member of every role, so this statement follows the memberships itself. It
--- follows only those that the login, a superuser or the owner of the database has granted: a stranger may grant his own
--- role (until version 14), a role that he administers or, with CREATEROLE, one that he made. Only a superuser can write
--- another name than his own into grantor.
+-- A role is known if this login may use its rights anyway. pg_has_role() treats a superuser as a member of every role,
+-- so this statement follows the memberships itself. It follows only those that the login, a superuser or the owner of
+-- the database has granted: a stranger may grant his own role (until version 14), a role that he administers or, with
+-- CREATEROLE, one that he made. Only a superuser can write another name than his own into grantor. From version 16 on a
+-- membership can be one that allows only to administer the role (neither INHERIT nor SET; who makes a role has such a
+-- one, granted by the first superuser): it is not followed. Older versions lack the two columns, so they are read as
+-- fields of the row.
+-- power: the right of this login that reaches beyond its database, in words; NULL = none. The code of another owner
+-- would have this right. So the owner of the database is known only to a login without such a right, and so are his
+-- grants. SET ROLE gives no right up, so what counts is the login's own role (session_user).
 with recursive
+me as materialized (
+    select r.oid, (
+               select case when power.rolsuper then 'a superuser'
+                           when power.rolcreaterole then 'which may create roles'
+                           else pg_catalog.concat('a member of ', power.rolname) end
+               from pg_catalog.pg_roles power
+               where (power.rolsuper or power.rolcreaterole
+                      or power.rolname in ('pg_execute_server_program', 'pg_write_server_files',
+                                           'pg_read_server_files'))
+                 and (r.rolsuper and power.oid = r.oid
+                      or not r.rolsuper and pg_catalog.pg_has_role(r.oid, power.oid, 'member'))
+               order by power.rolsuper desc, power.rolname = 'pg_execute_server_program' desc, power.rolname
+               limit 1) as power
+    from pg_catalog.pg_roles r where r.rolname = session_user
+),
+base as materialized (
+    select d.datdba as owner, owners.oid as owners, case when me.power is null then d.datdba end as known
+    from me
+    join pg_catalog.pg_database d on d.datname = current_database()
+    left join pg_catalog.pg_roles owners on owners.rolname = 'pg_database_owner'
+),
 grantors (role) as (
-    select r.oid from pg_catalog.pg_roles r where r.rolsuper or r.rolname = current_user
+    select r.oid from pg_catalog.pg_roles r where r.rolsuper or r.rolname = session_user
     union all
-    select d.datdba from pg_catalog.pg_database d where d.datname = current_database()
+    select known from base
 ),
 memberships (role) as (
-    select r.oid from pg_catalog.pg_roles r where r.rolname = current_user
+    select r.oid from pg_catalog.pg_roles r where r.rolname = session_user
     union
     select m.roleid
     from memberships s
     join pg_catalog.pg_auth_members m on m.member = s.role and m.grantor in (select role from grantors)
+    cross join pg_catalog.to_jsonb(m) fields
+    where coalesce((fields ->> 'inherit_option')::boolean or (fields ->> 'set_option')::boolean, true)
 ),
 names (name) as (
     select (start || given)::name from unnest($2::text[]) given, unnest(array['', $7::text]) start
@@ -41,10 +70,12 @@ function_names (name) as (
     select (start || given)::name from unnest($4::text[]) given, unnest(array['', $7::text]) start
 ),
 place as materialized (
-    select n.oid, n.nspname, n.nspowner, n.nspacl, $5::boolean or exists (
+    select n.oid, n.nspname, n.nspacl,
+           case when n.nspowner = base.owners then base.owner else n.nspowner end as nspowner,
+           $5::boolean or exists (
                select from pg_catalog.pg_proc p
                where p.pronamespace = n.oid and p.proname in (select name from function_names)) as whole
-    from pg_catalog.pg_namespace n where n.nspname = $1::text
+    from pg_catalog.pg_namespace n cross join base where n.nspname = $1::text
 ),
 touched (class, id) as (
     select * from (
@@ -168,27 +199,31 @@ owned (owner, rank, class, id) as (
     select l.lanowner, 1, t.class, t.id from touched t join pg_catalog.pg_language l on l.oid = t.id
     where t.class = 'pg_language'::regclass
 ),
-roles (role, n, creates, class, id) as (
-    select owner, count(*), false, (array_agg(class order by rank, class, id))[1],
-           (array_agg(id order by rank, class, id))[1]
-    from owned group by owner
+named (role, creates, rank, class, id) as (
+    select owner, false, rank, class, id from owned
     union all
-    select distinct x.grantee, 0, true, 'pg_namespace'::regclass::oid, place.oid
+    select x.grantee, true, 0, 'pg_namespace'::regclass::oid, place.oid
     from place cross join lateral pg_catalog.aclexplode(place.nspacl) x
     where x.privilege_type = 'CREATE'
+),
+roles (role, creates, class, id) as ( -- what belongs to pg_database_owner belongs to the owner of the database
+    select case when named.role = base.owners then base.owner else named.role end, creates,
+           (array_agg(class order by rank, class, id))[1], (array_agg(id order by rank, class, id))[1]
+    from named cross join base
+    group by 1, 2
 )
 select roles.role::bigint as role,
        coalesce(r.rolname::text, case when roles.role = 0 then 'public' else roles.role::text end) as name,
        roles.role <> 0 and (coalesce(r.rolsuper, false) or roles.role in (select role from memberships)
-                            or roles.role = d.datdba or r.rolname = 'pg_database_owner') as known,
-       roles.creates, roles.n, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
+                            or roles.role is not distinct from base.known) as known,
+       roles.creates, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
        place.oid::bigint as place, place.nspowner::bigint as place_owner, place.nspacl::text as place_acl,
-       me.oid::bigint as me, me.rolsuper as superuser,
+       me.oid::bigint as me, me.power,
        case when $6::oid[] is not null and not roles.creates and roles.role <> all($6::oid[])
             then pg_catalog.concat('owner ', r.rolname)::int end as refused
 from roles
 cross join place
-join pg_catalog.pg_database d on d.datname = current_database()
-join pg_catalog.pg_roles me on me.rolname = current_user
+cross join me
+cross join base
 left join pg_catalog.pg_roles r on r.oid = roles.role
 order by known, roles.creates, name

@@ -3,10 +3,17 @@
 -- its rights as text (NULL = the usual ones): while these are unchanged and nobody else may create objects there ($5
 -- false), there can be no new objects. Otherwise the owners of the named objects are compared: $6 tables and types, $7
 -- patterns, $8 functions, $9 everything that is no table, $10 the owners that are allowed. $11 a prefix that names may
--- have.
-with place as materialized (
-    select n.oid from pg_catalog.pg_namespace n
-    where n.nspname = $1::text and n.oid = $2::oid and n.nspowner = $3::oid
+-- have. What belongs to pg_database_owner belongs to the owner of the database, as in owners.sql.
+with base as materialized (
+    select d.datdba as owner, owners.oid as owners
+    from pg_catalog.pg_database d
+    left join pg_catalog.pg_roles owners on owners.rolname = 'pg_database_owner'
+    where d.datname = current_database()
+),
+place as materialized (
+    select n.oid from pg_catalog.pg_namespace n cross join base
+    where n.nspname = $1::text and n.oid = $2::oid
+      and case when n.nspowner = base.owners then base.owner else n.nspowner end = $3::oid
       and n.nspacl::text is not distinct from $4::text
 ),
 names (name) as (
@@ -35,7 +42,8 @@ found (name, owner) as (
     where $5::boolean and $9::boolean
 )
 select pg_catalog.concat('belongs to another role: ', found.name)::int
-from found where found.owner <> all($10::oid[])
+from found cross join base
+where case when found.owner = base.owners then base.owner else found.owner end <> all($10::oid[])
 union all
 select pg_catalog.concat('the schema is another one: ', missing.schema)::int
 from (values ($1::text)) missing (schema) where not exists (select from place)

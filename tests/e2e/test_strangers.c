@@ -128,8 +128,7 @@ test_verbs(void **state)
     free(tape);
     pg_run(c, "grant app to ops"); /* a member's own */
     proc_check(0, "default", NULL, "queues \"%s user=ops\"", to);
-    pg_run(c, "revoke app from ops; alter database verbs owner to app");
-    proc_check(0, "default", NULL, "queues \"%s\"", to);
+    pg_run(c, "revoke app from ops");
     free(to);
     PQfinish(c);
 }
@@ -156,11 +155,94 @@ test_granted(void **state)
     proc_check(3, NULL, "owned by crew", "queues --schema trap \"%s user=ops\"", to);
     pg_run(c, "alter schema trap owner to club; grant club to postgres");
     proc_check(0, NULL, NULL, "queues --schema trap \"%s\"", to);
-    pg_run(c, "alter schema trap owner to crew; alter database granted owner to mal");
-    proc_check(0, NULL, NULL, "queues --schema trap \"%s\"", to);
+    pg_run(c,
+           "alter schema trap owner to crew; alter database granted owner to mal;"
+           "grant usage on schema trap to ops; grant select on all tables in schema trap to ops");
+    proc_check(0, NULL, NULL, "queues --schema trap \"%s user=ops\"", to);
+    proc_check(3, NULL, "owned by crew", "queues --schema trap \"%s\"", to);
     pg_run(c, "revoke app from ops");
     PQfinish(mal);
     free(his);
+    free(to);
+    PQfinish(c);
+}
+
+/* A membership counts if it lets the login use the role. Who makes a role may administer it, and no
+ * more (from version 16 on; before, there was no such membership). */
+static void
+test_made(void **state)
+{
+    static const struct {
+        const char *options;
+        int code;
+    } grants[] = {
+        {"admin true, inherit false, set false", 3},
+        {"inherit true, set false",              0},
+        {"inherit false, set true",              0}
+    };
+    PGconn *c = pg_fixture("made", "delayed_job");
+    char *to = xstrdup(pg_dsn("made")), *his = xasprintf("%s user=maker", to);
+
+    (void)state;
+    pg_run(c, "reset all; create role maker login createrole; create role crowd;"
+              "alter schema public rename to trap; grant usage on schema trap to maker;"
+              "grant select on all tables in schema trap to maker");
+    PGconn *maker = pg_connect(his);
+    pg_run(maker, "create role made");
+    pg_run(c, "alter schema trap owner to made");
+    proc_check(3, NULL, "owned by made", "queues --schema trap \"%s\"", his);
+    pg_run(maker, "grant made to maker");
+    proc_check(0, NULL, NULL, "queues --schema trap \"%s\"", his);
+    pg_run(c, "alter schema trap owner to crowd");
+    for (size_t i = 0; i < sizeof grants / sizeof *grants && PQserverVersion(c) >= 160000; i++) {
+        pg_run(c, "grant crowd to maker with %s", grants[i].options);
+        proc_check(grants[i].code, NULL, grants[i].code ? "owned by crowd" : NULL,
+                   "queues --schema trap \"%s\"", his);
+        pg_run(c, "revoke crowd from maker");
+    }
+    PQfinish(maker);
+    free(his);
+    free(to);
+    PQfinish(c);
+}
+
+/* The owner of a database is known to a login that can do no more than he lets it, and a stranger
+ * to one with powers beyond the database. */
+static void
+test_tenant(void **state)
+{
+    static const struct {
+        const char *power, *words;
+    } powers[] = {
+        {"alter role ops createrole",                                                    "which may create roles"               },
+        {"grant pg_execute_server_program to ops",                                       "a member of pg_execute_server_program"},
+        {"revoke pg_execute_server_program from ops; grant pg_read_server_files to ops",
+         "a member of pg_read_server_files"                                                                                     },
+        {"grant postgres to ops",                                                        "a superuser"                          },
+    };
+    PGconn *c = shop("tenant");
+    char *to = xstrdup(pg_dsn("tenant"));
+
+    (void)state;
+    pg_run(c, "alter database tenant owner to app");
+    proc_check(0, "default", NULL, "queues --schema public \"%s user=ops\"", to);
+    proc_check(3, NULL,
+               "owned by app (table public.river_job). Code of that owner would run with "
+               "the rights of this login, a superuser",
+               "queues --schema public \"%s\"", to);
+    proc_check(3, NULL, "owned by app", "requeue --yes --id 1 \"%s options='-c role=app'\"", to);
+    proc_check(0, "default", NULL, "queues --schema public --trust-owner app \"%s\"", to);
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+        pg_run(c, "%s", powers[i].power);
+        proc_check(3, NULL, powers[i].words, "queues --schema public \"%s user=ops\"", to);
+        pg_run(c, "alter role ops nocreaterole");
+    }
+    pg_run(c, "revoke pg_read_server_files, postgres from ops;"
+              "alter table river_job owner to postgres; alter table river_queue owner to postgres");
+    /* schema public is the owner's from version 15 on */
+    bool his = PQserverVersion(c) >= 150000;
+    proc_check(his ? 3 : 0, NULL, his ? "owned by app (schema public)" : NULL,
+               "queues --schema public \"%s\"", to);
     free(to);
     PQfinish(c);
 }
@@ -236,6 +318,31 @@ test_console(void **state)
     quit(&vt);
     proc_check(3, NULL, "river in schema public is not opened: owned by eve",
                "queues --schema public \"%s\"", to);
+    free(to);
+    PQfinish(c);
+}
+
+/* The superuser looks into a tenant's database: one question, and verbs know the answer. */
+static void
+test_tenant_console(void **state)
+{
+    PGconn *c = pg_connect(pg_newdb("tenants"));
+    char *to = xstrdup(pg_dsn("tenants"));
+    struct vt vt;
+
+    (void)state;
+    pg_run(c, "alter role app login; alter database tenants owner to app");
+    proc_check(0, NULL, NULL, "install \"%s user=app\"", to);
+    proc_check(3, NULL, "owned by app", "push mail \"%s\"", to);
+    start(&vt, to);
+    vt_want(&vt, "Trust this owner?");
+    vt_want(&vt, "postgres, a superuser");
+    vt_keys(&vt, "y");
+    vt_gone(&vt, "Trust this owner?");
+    vt_gone(&vt, "not opened");
+    quit(&vt);
+    proc_check(0, NULL, NULL, "push mail \"%s\"", to);
+    proc_check(0, "mail", NULL, "queues \"%s\"", to);
     free(to);
     PQfinish(c);
 }
@@ -409,11 +516,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),     cmocka_unit_test(test_granted),
-        cmocka_unit_test(test_console),   cmocka_unit_test(test_decoys),
-        cmocka_unit_test(test_native),    cmocka_unit_test(test_adopted),
-        cmocka_unit_test(test_installed), cmocka_unit_test(test_event_trigger),
-        cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_verbs),   cmocka_unit_test(test_granted),
+        cmocka_unit_test(test_made),    cmocka_unit_test(test_tenant),
+        cmocka_unit_test(test_console), cmocka_unit_test(test_tenant_console),
+        cmocka_unit_test(test_decoys),  cmocka_unit_test(test_native),
+        cmocka_unit_test(test_adopted), cmocka_unit_test(test_installed),
+        cmocka_unit_test(test_casts),   cmocka_unit_test(test_event_trigger),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -730,6 +730,13 @@ change_it(struct scene *s, struct db *watcher, const struct trust *app)
     assert_false(open_it(s, a, app, &e));
     pg_run(s->conn, "alter table tasks owner to app");
     assert_true(open_it(s, a, app, &e) && look(s, watcher, a));
+    if (PQserverVersion(s->conn) >= 150000) { /* public belongs to the owner of the database */
+        pg_run(s->conn, "alter database %s owner to mallory", s->database);
+        assert_false(look(s, watcher, a) || look(s, s->db, a));
+        assert_false(open_it(s, a, app, &e));
+        pg_run(s->conn, "alter database %s owner to current_user", s->database);
+        assert_true(open_it(s, a, app, &e) && look(s, watcher, a));
+    }
     /* another schema of that name */
     pg_run(s->conn, "alter schema public rename to aside; create schema public");
     assert_false(look(s, watcher, a));

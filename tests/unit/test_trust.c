@@ -12,7 +12,7 @@
 #include "tests/harness.h"
 
 static const char *const columns[] = {"role",  "name", "known",       "creates",   "object",
-                                      "place", "me",   "place_owner", "place_acl", "superuser"};
+                                      "place", "me",   "place_owner", "place_acl", "power"};
 
 struct owner_of {
     const char *role, *name, *known, *creates, *me;
@@ -28,7 +28,7 @@ judged(const struct owner_of *rows, int n, const struct trust *t, const char *se
     for (int i = 0; i < n; i++) {
         const char *cells[] = {rows[i].role, rows[i].name, rows[i].known, rows[i].creates,
                                "table t",    "2200",       rows[i].me,    "10",
-                               NULL,         "f"};
+                               NULL,         NULL};
         for (int k = 0; k < 10; k++)
             result_put(r, i, k, cells[k], cells[k] ? (int)strlen(cells[k]) : 0);
     }

@@ -79,15 +79,15 @@ say_all(struct trust_box *b, const struct source_line *l, const char *user)
                      o->strangers[i].object);
     if (o->n > SHOWN_MOST)
         question_say(ask, ROLE_TEXT, "", "and %d more", o->n - SHOWN_MOST);
-    question_say(ask, ROLE_TEXT, "login", "%s%s", user, o->superuser ? ", a superuser" : "");
+    question_say(ask, ROLE_TEXT, "login", "%s%s%s", user, o->power ? ", " : "",
+                 o->power ? o->power : "");
     question_say(ask, ROLE_TEXT, NULL, " ");
-    if (o->superuser)
-        question_say(
-            ask, ROLE_BAD, NULL,
-            "Code of that owner (views, functions, types) would run as superuser: it could "
-            "read and "
-            "change every database of this server and start programs on it. A login with fewer "
-            "rights is safer.");
+    if (o->power)
+        question_say(ask, ROLE_BAD, NULL,
+                     "Code of that owner (views, functions, types) would run with the rights of "
+                     "%s, %s: it could reach other databases and the server itself. A login with "
+                     "fewer rights is safer.",
+                     user, o->power);
     else
         question_say(
             ask, ROLE_WARN, NULL,
