@@ -257,6 +257,53 @@ end $$;
 comment on function job_check(text, int, int, text, text) is 'Raises if the columns of queue can''t hold these values. '
     'It is called before the INSERT, because the trigger sees only values that fit the columns';
 
+-- Arrays in parallel: element i of each belongs to job i. unnest() would fill up a shorter array with NULLs, and a
+-- worker's answer about lease NULL counts for nothing. So each function that takes such arrays tests them, with fits()
+-- if that costs little: a transaction pays some 1,500 instructions for each function call in an expression, also for
+-- one that is inlined. arrays_check() makes the error if one does not fit.
+create or replace function fits(elements anyarray, n int) returns boolean language sql immutable parallel safe as
+$$ select cardinality(elements) = n and array_upper(elements, 1) = n and array_ndims(elements) = 1 $$;
+comment on function fits(anyarray, int) is 'Whether an array has n elements with the subscripts 1 to n. NULL: it is '
+    'NULL or empty. No SET, so that it is inlined';
+
+create or replace function array_size(elements anyarray) returns text language sql immutable parallel safe as
+$$ select case when array_lower(elements, 1) = 1 and array_ndims(elements) = 1 then cardinality(elements)::text
+               else coalesce(array_dims(elements), case when elements is not null then '0' end) end $$;
+comment on function array_size(anyarray) is 'The length of an array, for arrays_check(). For an array with several '
+    'dimensions or other subscripts than 1, 2, ...: these';
+
+create or replace function first_null(elements anyarray) returns int language sql immutable parallel safe as
+$$ select case when array_ndims(elements) = 1 then array_position(elements, null) end $$;
+comment on function first_null(anyarray) is 'The place of the first NULL in an array';
+
+create or replace function arrays_check(names text[], sizes text[], nulls int[]) returns void
+language plpgsql immutable as $$
+begin
+    if sizes[1] = all(array_remove(sizes, null)) and sizes[1] not like '[%' and array_remove(nulls, null) = '{}'
+       and array_position(sizes[:cardinality(nulls)], null) is null then
+        return; -- in one simple expression, because fail() asks often
+    elsif sizes[1] like '[%' or exists (
+        select from unnest(sizes) with ordinality z (size, nth)
+        where size is distinct from sizes[1] and (size is not null or nth <= cardinality(nulls))) then
+        raise 'arrays of different lengths: %',
+            (select string_agg(concat_ws(' ', name, coalesce(size, 'NULL')), ', ' order by nth)
+             from unnest(names, sizes) with ordinality z (name, size, nth)
+             where size is not null or nth <= cardinality(nulls))
+            using errcode = 'QT007', hint = 'The arrays are in parallel: element i of each is for job i. An array that '
+                'is not needed is NULL or left out. Subscripts begin at 1.';
+    end if;
+    for i in 1 .. cardinality(nulls) loop
+        if nulls[i] is not null then
+            raise 'element % of % is NULL', nulls[i], names[i] using errcode = 'QT007',
+                hint = format('Each job is named by its element of %s.', array_to_string(names[:cardinality(nulls)],
+                                                                                         ', '));
+        end if;
+    end loop;
+end $$;
+comment on function arrays_check(text[], text[], int[]) is 'Raises QT007 unless all arrays have the length of the '
+    'first one. names and sizes (array_size) of all; nulls (first_null) of the first few, which must be there and have '
+    'no NULL; of the others each may be NULL as a whole and in its elements';
+
 create or replace function later(delay interval) returns timestamptz
 language plpgsql stable set search_path from current as $$
 begin
@@ -493,6 +540,42 @@ begin
 end $$;
 comment on function job_of(job_arrays, int) is 'The i-th of these jobs as a row of queue, for push_row()';
 
+create or replace function many_fit(given job_arrays) returns void
+language plpgsql immutable as $$
+declare
+    n int := cardinality(given.queues);
+begin
+    if (fits(given.queues, n) and array_position(given.queues, null) is null
+        and (given.ids is null or fits(given.ids, n))
+        and (given.kinds is null or fits(given.kinds, n))
+        and (given.priorities is null or fits(given.priorities, n))
+        and (given.payloads is null or fits(given.payloads, n))
+        and (given.bodies is null or fits(given.bodies, n))
+        and (given.types is null or fits(given.types, n))
+        and (given.run_afters is null or fits(given.run_afters, n))
+        and (given.delays is null or fits(given.delays, n))
+        and (given.expires_ats is null or fits(given.expires_ats, n))
+        and (given.expires_ins is null or fits(given.expires_ins, n))
+        and (given.unique_keys is null or fits(given.unique_keys, n))
+        and (given.concurrency_keys is null or fits(given.concurrency_keys, n))
+        and (given.max_tries is null or fits(given.max_tries, n))
+        and (given.run_timeouts is null or fits(given.run_timeouts, n))
+        and (given.lease_timeouts is null or fits(given.lease_timeouts, n))) is not true then
+        perform arrays_check('{queues,ids,kinds,priorities,payloads,bodies,types,run_afters,delays,expires_ats,'
+                             'expires_ins,unique_keys,concurrency_keys,max_tries,run_timeouts,lease_timeouts}',
+                             array[array_size(given.queues), array_size(given.ids), array_size(given.kinds),
+                                   array_size(given.priorities), array_size(given.payloads),
+                                   array_size(given.bodies), array_size(given.types), array_size(given.run_afters),
+                                   array_size(given.delays), array_size(given.expires_ats),
+                                   array_size(given.expires_ins), array_size(given.unique_keys),
+                                   array_size(given.concurrency_keys), array_size(given.max_tries),
+                                   array_size(given.run_timeouts), array_size(given.lease_timeouts)],
+                             array[first_null(given.queues)]);
+    end if;
+end $$;
+comment on function many_fit(job_arrays) is 'Raises QT007 if the arrays of push_many() have different lengths, or a '
+    'queue is NULL';
+
 create or replace function many_check(given job_arrays) returns void
 language plpgsql stable as $$
 begin
@@ -515,13 +598,15 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
 #variable_conflict use_column
 declare
-    many    int := greatest(coalesce(cardinality(queues), 0), cardinality(ids));
+    many    int := coalesce(cardinality(queues), 0);
     new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, many) i);
-    given   job_arrays := (new_ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,
+    given   job_arrays := (ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,
                            expires_ats, expires_ins, unique_keys, concurrency_keys, push_many.max_tries, run_timeouts,
                            lease_timeouts);
     fresh   record; -- the result of push_new()
 begin
+    perform many_fit(given);
+    given.ids := new_ids;
     perform check_size(max(s)) from (select max(octet_length(x)) as s from unnest(payloads) x
                                      union all select max(octet_length(x)) from unnest(bodies) x) z;
     if not again and array_remove(unique_keys, null) = '{}' is not false then
@@ -531,9 +616,6 @@ begin
             return;
         exception when unique_violation then
             null; -- some id exists already: find out which
-        when not_null_violation then
-            raise 'no array has more elements than queues and ids, and each of these names a queue'
-                using errcode = '23514', schema = current_schema(), table = 'queue', constraint = 'queue_valid';
         when numeric_value_out_of_range or datetime_field_overflow or program_limit_exceeded then
             perform many_check(given);
             raise;
@@ -559,6 +641,6 @@ begin
         return next;
     end loop;
 end $$;
-comment on function push_many is 'Pushes many jobs in one statement; arrays in parallel, all but queues may be NULL. '
-    'again: also looks for the ids among finished jobs. Set it for a push that is sent a second time after a lost '
-    'answer, and for ids that the caller chooses';
+comment on function push_many is 'Pushes many jobs in one statement; arrays in parallel, all but queues may be NULL '
+    '(QT007: their lengths differ, or a queue is NULL). again: also looks for the ids among finished jobs. Set it for '
+    'a push that is sent a second time after a lost answer, and for ids that the caller chooses';

@@ -12,6 +12,25 @@ $$ select greatest(0, least(1000 * (pg_catalog.date_part('epoch', till) - pg_cat
 comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two times, at most what an int holds; 0 if '
     'the clock was set back between them';
 
+create or replace function answer_fits(leases bigint[], versions int[], seqs bigint[]) returns boolean
+language sql immutable parallel safe as $$
+    select fits(leases, cardinality(seqs)) and fits(versions, cardinality(seqs)) and fits(seqs, cardinality(seqs))
+       and array_position(leases, null) is null and array_position(versions, null) is null
+       and array_position(seqs, null) is null
+$$;
+comment on function answer_fits(bigint[], int[], bigint[]) is 'Whether these arrays of an answer are in parallel and '
+    'have no NULL. No SET, so that it is inlined';
+
+create or replace function answer_check(leases bigint[], versions int[], seqs bigint[], names text[] default '{}',
+    sizes text[] default '{}') returns void
+language sql immutable as $$
+    select arrays_check('{leases,versions,seqs}' || names,
+                        array[array_size(leases), array_size(versions), array_size(seqs)] || sizes,
+                        array[first_null(leases), first_null(versions), first_null(seqs)])
+$$;
+comment on function answer_check(bigint[], int[], bigint[], text[], text[]) is 'arrays_check() for the arrays of an '
+    'answer. names, sizes: its other arrays';
+
 create or replace function leave_leases(node text, leases bigint[], versions int[], seqs bigint[])
 returns table (o bigint, seq bigint, queue text, priority smallint, started timestamptz, history "char",
                max_tries smallint, inside boolean)
@@ -255,6 +274,24 @@ begin
 end $$;
 comment on function check_result(bigint) is 'Raises QT004 if a result is larger than the setting result_limit';
 
+create or replace function check_extras(leases bigint[], versions int[], seqs bigint[], started timestamptz[],
+    results bytea[]) returns int
+language plpgsql stable as $$
+begin
+    if ((started is null or fits(started, cardinality(seqs)))
+        and (results is null or fits(results, cardinality(seqs)))) is not true then
+        perform answer_check(leases, versions, seqs, '{started,results}',
+                             array[array_size(started), array_size(results)]);
+    end if;
+    if results is not null then -- an IF of its own: a condition with a query in it would run the query each time
+        perform check_result(size) from (select max(octet_length(r)) as size from unnest(results) r) x
+        where size > 1000;
+    end if;
+    return cardinality(seqs);
+end $$;
+comment on function check_extras(bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Raises if started or results '
+    'are not in parallel to the jobs (QT007), or a result is too large (QT004). Returns the number of jobs';
+
 create or replace function leave_whole(node text, leases bigint[], versions int[], jobs bigint[],
     begun timestamptz[], answers bytea[])
 returns table (lease bigint, version int, queue text, priority smallint, seqs bigint[], scattered boolean,
@@ -367,19 +404,29 @@ language plpgsql as $$
 declare
     c record;
     k text[];
+    n int := cardinality(seqs);
 begin
+    if started is not null or results is not null then
+        n := check_extras(leases, versions, seqs, started, results);
+    end if;
     if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
-    if results is not null then -- an IF of its own: a condition with a query in it would run the query each time
-        perform check_result(size) from (select max(octet_length(r)) as size from unnest(results) r) x
-        where size > 1000;
-    end if;
-    if cardinality(seqs) = 1 then
+    if n = 1 then
+        -- by subscripts, which cost next to nothing
+        if leases[1] is null or versions[1] is null or seqs[1] is null or leases[2] is not null
+           or versions[2] is not null then
+            perform answer_check(leases, versions, seqs);
+        end if;
         return complete_single(node, leases[1], versions[1], seqs, started, results);
     end if;
-    if leases[1] = all(leases) and versions[1] = all(versions) then
+    if leases[1] = all(leases) and versions[1] = all(versions) and array_length(leases, 1) = n
+       and array_length(versions, 1) = n and array_upper(seqs, 1) = n and seqs[1] is not null
+       and array_position(seqs, null) is null then
         return complete_one(node, leases[1], versions[1], seqs, started, results);
+    end if;
+    if answer_fits(leases, versions, seqs) is not true then
+        perform answer_check(leases, versions, seqs);
     end if;
     c := complete_whole(node, leases, versions, seqs, started, results);
     if c.moved is not null then
@@ -426,7 +473,8 @@ begin
 end $$;
 comment on function complete(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Completes jobs. Outcomes: '
     'done = completed and recorded; lost = another node has the lease by now, nothing was changed; gone = the job no '
-    'longer exists (cancelled, deleted, or completed before). Arrays in parallel';
+    'longer exists (cancelled, deleted, or completed before). Arrays in parallel (QT007: their lengths differ, or a '
+    'lease, version or seq is NULL)';
 
 create or replace function complete_and_claim(node text, leases bigint[], versions int[], seqs bigint[],
     started timestamptz[],
@@ -452,6 +500,8 @@ begin
                 return next;
             end loop;
         end if;
+    elsif leases <> '{}' or versions <> '{}' then
+        perform answer_check(leases, versions, seqs);
     end if;
     while rows = 0 loop -- from here on the same as claim()
         w := take_lease(node, n, timeout, queues, start);
@@ -579,6 +629,13 @@ declare
     ended       bigint[]; -- positions of the tries, sorted
     tries       ended_try[];
 begin
+    if seqs[2] is not null or seqs[1] is null or leases[1] is null or versions[1] is null or errors[1] is null
+       or leases[2] is not null or versions[2] is not null or errors[2] is not null or traces is not null
+       or started is not null or retry_in is not null or final is not null or outcomes is not null then
+        perform answer_check(leases, versions, seqs, '{errors,traces,started,retry_in,final,outcomes}',
+                             array[array_size(errors), array_size(traces), array_size(started), array_size(retry_in),
+                                   array_size(final), array_size(outcomes)]);
+    end if;
     if interval '365 days' < any(retry_in) then
         raise 'a retry comes within 365 days, not in %', (select max(r) from unnest(retry_in) r)
             using errcode = 'QT007';
@@ -634,6 +691,11 @@ begin
     if by > interval '365 days' then
         raise 'a lease is extended by 365 days at most, not by %', by using errcode = 'QT007';
     end if;
+    if (fits(leases, cardinality(leases)) and fits(versions, cardinality(leases))
+        and array_position(leases, null) is null and array_position(versions, null) is null) is not true then
+        perform arrays_check('{leases,versions}', array[array_size(leases), array_size(versions)],
+                             array[first_null(leases), first_null(versions)]);
+    end if;
     return query
     with given as materialized (
         select distinct lease, version from unnest(leases, versions) v (lease, version)
@@ -669,6 +731,9 @@ declare
     mine bigint[];
     back bigint[];
 begin
+    if answer_fits(leases, versions, seqs) is not true then
+        perform answer_check(leases, versions, seqs);
+    end if;
     select coalesce(array_agg(lease), '{}') into mine from (
         select w.lease
         from (select distinct v.lease, v.version from unnest(give_back.leases, versions) v (lease, version)

@@ -53,6 +53,7 @@ declare
     mine bigint[];
     n    int;
 begin
+    perform arrays_check('{leases}', array[array_size(leases)], array[first_null(leases)]);
     select array_agg(lease) into mine from (
         select w.lease from work_queue w
         where w.lease = any(array(select l.lease from live l where l.lock_key = keep_only.node))
