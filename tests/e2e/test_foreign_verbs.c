@@ -117,7 +117,7 @@ requeues(void **state)
                         "10 available,11 available,16 discarded,17 available");
     says(1, "requeue --id 5 --yes --json", "\"action\": null, \"dry_run\": true, \"exit\": 1");
     says(1, "requeue --id 5 --yes", "takes only jobs that do not run and are not ready and due");
-    says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: guard:");
+    says(0, "requeue --id 3,5,5,4711 --yes", "1 job ready, 2 jobs left alone: requeue takes only");
     says(2, "requeue --id abc --yes", "give it in full");
     PQfinish(conn);
 }
@@ -151,7 +151,7 @@ changes(void **state)
     assert_string_equal(pg_value(conn, STATES "= 2"), "2 scheduled");
     says(0, "delete --id 10 --yes", "1 job deleted");
     says(0, "pause default --yes", "1 queue paused");
-    says(1, "pause default --yes", "nothing to change: guard:");
+    says(1, "pause default --yes", "nothing to change: pause takes only");
     says(0, "resume default --yes", "1 queue");
     says(2, "purge --older-than 0 --force --state failed,bogus --yes",
          "cancelled, failed; not bogus");
@@ -329,8 +329,8 @@ releases(void **state)
     PQfinish(conn);
 
     conn = begin("seed_teti");
-    says(3, "release --node x --yes", "can't release this way");
-    says(0, "release --id 3,5 --yes", "1 job ready, 1 job left alone: guard:");
+    says(3, "release --node x --yes", "release it by its id (release --id)");
+    says(0, "release --id 3,5 --yes", "1 job ready, 1 job left alone: release takes only");
     assert_string_equal(pg_value(conn, "select status from tasks where id = 3"), "pending");
     PQfinish(conn);
 
