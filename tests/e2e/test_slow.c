@@ -101,7 +101,8 @@ a_verbs_own_timeout(void **state)
 {
     (void)state;
     proc_check(2, "", "--timeout: '5ms' is too short", "-d \"%s\" work --timeout 5ms -- true", dsn);
-    proc_check(2, "", "--timeout takes a time such as", "-d \"%s\" queues --timeout soon", dsn);
+    proc_check(2, "", "--timeout: \"soon\" is not a duration", "-d \"%s\" queues --timeout soon",
+               dsn);
     proc_check(0, "push", NULL, "push --help");
 }
 

@@ -182,8 +182,8 @@ fake_table(const char *names, ...)
     return result_wrap((struct pg_result *)res);
 }
 
-#define FAKE_OWNERS "role name known creates object place place_owner place_acl me superuser"
-#define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|f"
+#define FAKE_OWNERS "role name known creates object place place_owner place_acl me power"
+#define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|~"
 
 /* Answers who owns the systems that were found: a row of FAKE_OWNERS for each place, with the given
  * owners only. */

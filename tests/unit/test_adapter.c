@@ -325,7 +325,7 @@ static struct result *
 owner(const char *schema)
 {
     static const char *const names[] = {"role",  "name", "known",       "creates",   "object",
-                                        "place", "me",   "place_owner", "place_acl", "superuser"};
+                                        "place", "me",   "place_owner", "place_acl", "power"};
     bool evil = !strncmp(schema, "evil", 4);
     const char *row[] = {evil ? "66" : "10",
                          evil ? "mallory" : "app",
@@ -336,7 +336,7 @@ owner(const char *schema)
                          "10",
                          "10",
                          NULL,
-                         "f"};
+                         NULL};
     struct result *r = result_new(names, 10);
 
     for (int i = 0; i < 10; i++)
