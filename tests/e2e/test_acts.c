@@ -535,7 +535,7 @@ purges(void **state)
     vt_keys(&vt, "C-u text:7 enter");
     vt_want(&vt, "\"7\" has no unit: write 7s, 7m, 7h or 7d");
     vt_keys(&vt, "C-u text:59m enter");
-    vt_want(&vt, "an hour at least; the verb purge --force takes less");
+    vt_want(&vt, "an hour at least; less: purge --force");
     pg_run(con_db(), "create table history_old partition of history "
                      "for values from ('2020-01-01') to ('2020-01-02')");
     pg_run(con_db(), "update history set finished = '2020-01-01 12:00Z'");

@@ -513,7 +513,7 @@ purge_check(const struct app *a, const struct form *f, int *field)
     (void)a;
     *field = 2;
     return duration_parse(form_text(f, 2), &ms, &e) && ms < PURGE_LEAST_MS
-               ? "an hour at least; the verb purge --force takes less"
+               ? "an hour at least; less: purge --force"
                : NULL;
 }
 
