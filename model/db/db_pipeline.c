@@ -40,6 +40,8 @@ enum { SETTINGS_STEP = 1, GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WA
 /* The guard runs with pg_catalog only; the path of the call is set after it. */
 static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_catalog.concat("
                                "$1::pg_catalog.text, ', pg_temp'), true)";
+static const char script_begin[] = "begin transaction isolation level read committed;"
+                                   "set local idle_in_transaction_session_timeout = '10s'";
 #define ZONE ", pg_catalog.set_config('TimeZone', $6, true)"
 #define MAY_WRITE(more)                                                                     \
     "pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog."             \
@@ -174,6 +176,10 @@ send_step(struct db *db, const struct call *c, int step)
 {
     int i = statement_of(c, step);
 
+    if (step == 0 && c->what.script) { /* the server waits for us after each step */
+        pipeline_forget(db);
+        return PQsendQuery(db->conn, script_begin) == 1;
+    }
     if (i >= 0 && c->what.script && c->stmts[i].nparams == 0) {
         pipeline_forget(db);
         return PQsendQuery(db->conn, c->stmts[i].sql) == 1;
