@@ -1,12 +1,15 @@
 # Each .sql file becomes one array of numbers in C, so that no byte in it can mean anything to C. A line "-- part: NAME"
-# stands for the file parts/NAME.sql beside it, without the comment at its head.
-function embed(file, head,    line, i, from, got) {
+# stands for the file parts/NAME.sql beside it, without the comment at its head; a NAME with folders (core/parts/NAME) is
+# looked for below sql/.
+function embed(file, head,    line, i, from, got, name_of) {
     while ((got = (getline line < file)) > 0) {
         if (head && line ~ /^(--.*)?$/ && line !~ /^-- part: /) continue
         head = 0
         from = file
         if (line ~ /^-- part: /) {
-            sub(/[^\/]*$/, (from ~ /\/parts\// ? "" : "parts/") substr(line, 10) ".sql", from)
+            name_of = substr(line, 10)
+            if (name_of ~ /\//) sub(/[^\/]*\/[^\/]*$/, name_of ".sql", from)
+            else sub(/[^\/]*$/, (from ~ /\/parts\// ? "" : "parts/") name_of ".sql", from)
             embed(from, 1)
             continue
         }

@@ -19,7 +19,8 @@ enum {
     SCRIPT_MS = 600000,
     PLAIN_TABLES = 2,
     OLDEST_SERVER = 13,
-    BEGIN_PARAMS = 8,
+    BEGIN_PARAMS = 9,
+    SHOWN_MOST = 5, /* rights of others that a refusal names */
     ADOPT_PARAMS = 5,
     MORE_STATEMENTS = 13 /* beside the scripts and migrations */
 };
@@ -284,6 +285,47 @@ look_for_plain_tables(struct install_job *j)
     return ok;
 }
 
+static void
+add_right(struct buf *b, const struct result *r, int i)
+{
+    buf_printf(b, "%s has %s on %s: %s", result_text(r, i, result_col(r, "role")),
+               result_text(r, i, result_col(r, "privilege")),
+               result_text(r, i, result_col(r, "object")), result_text(r, i, result_col(r, "run")));
+}
+
+/* Refuses a schema in which code of others could run as this user. With --force the scripts warn.
+ */
+static bool
+is_ours(const struct install_job *j)
+{
+    if (!strcmp(j->o->schema, "public")) /* no place for a queue: the first script says so */
+        return true;
+    const struct db_param p[] = {{.value = j->o->schema}, {.value = "true"}};
+    const struct db_stmt stmt = {.sql = text_of("code_of_others"), .nparams = 2, .params = p};
+    const struct db_call call = {.stmts = &stmt, .n = 1, .search_path = "pg_catalog"};
+    struct db_reply reply;
+    struct buf rights = {0};
+
+    bool ok = db_do(j->db, j->loop, &call, &reply, j->e);
+    int n = ok ? result_rows(reply.results[0]) : 0;
+    if (n > 0 && !j->o->force) {
+        const struct result *r = reply.results[0];
+        for (int i = 0; i < n && i < SHOWN_MOST; i++) {
+            buf_str(&rights, i > 0 ? "; " : "");
+            add_right(&rights, r, i);
+        }
+        if (n > SHOWN_MOST)
+            buf_printf(&rights, "; and %d more", n - SHOWN_MOST);
+        ok = fail(j->e, ERR_REFUSED,
+                  "code of others could run as %s in schema \"%s\". Take these rights away first "
+                  "(--force installs in spite of them): %s",
+                  result_text(r, 0, result_col(r, "runs_as")), j->o->schema, rights.data);
+    }
+    buf_free(&rights);
+    db_reply_done(&reply);
+    return ok;
+}
+
 static bool
 may_install(const struct install_job *j, const struct install_state *s)
 {
@@ -366,15 +408,16 @@ add_begin(const struct install_job *j, struct install_list *l, int lock_ms)
     l->begin[5] = (struct db_param){.value = l->seen};
     l->begin[6] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
     l->begin[7] = (struct db_param){.value = j->due > 0 ? "on" : "off"};
+    l->begin[8] = (struct db_param){.value = j->o->force ? "on" : "off"};
     l->stmts[l->n++] = (struct db_stmt){
         .sql = text_of("install_begin"), .nparams = BEGIN_PARAMS, .params = l->begin};
     l->stmts[l->n++] =
         (struct db_stmt){.sql = text_of("install_functions"), .nparams = 1, .params = l->begin};
 }
 
-/* Adds, in this order: the statements that rename the plain tables, the part of each migration
- * before `-- tables`, the scripts, the move of the jobs, the part of each migration behind `--
- * tables`. */
+/* Adds, in this order: the statements that rename the plain tables, the first script, the part of
+ * each migration before `-- tables`, the other scripts, the move of the jobs, the part of each
+ * migration behind `-- tables`. */
 static void
 add_scripts(const struct install_job *j, struct install_list *l)
 {
@@ -387,12 +430,14 @@ add_scripts(const struct install_job *j, struct install_list *l)
         for (int i = 0; i < 3; i++)
             add_statement(l, NULL, text_of(aside[i]));
     }
-    add_migrations(j, l, false);
-    for (int i = 0; i < sql_core_n; i++)
+    for (int i = 0; i < sql_core_n; i++) {
+        if (i == 1) /* behind 00_rights, which looks whose code could run */
+            add_migrations(j, l, false);
         if (j->fresh)
             add_statement(l, sql_core[i].name, sql_core[i].text);
         else
             add_made(l, sql_core[i].name, install_without_tables(sql_core[i].text));
+    }
     if (j->adopts)
         add_statement(l, NULL, text_of("adopt_move"));
     add_migrations(j, l, true);
@@ -574,7 +619,7 @@ attempt(void *ctx, int lock_ms, struct err *e)
     j->fresh = !j->before.has_meta;
     j->version = j->before.version;
     bool looks = !o->migrate && (o->adopt || (j->fresh && j->before.tables > 0));
-    if ((looks && !look_for_plain_tables(j)) || !may_install(j, &j->before))
+    if (!is_ours(j) || (looks && !look_for_plain_tables(j)) || !may_install(j, &j->before))
         return false;
     j->due = j->fresh ? 0 : install_newest(o) - j->version;
     bool stops = o->dry_run && (j->adopts || j->due > 0); /* to run the statements would lock

@@ -17,6 +17,7 @@ struct install_options {
     const char *worker;
     const char *operator_;
     bool dry_run;             /* runs the scripts and rolls back; migrations are named, not run */
+    bool force;               /* although others have rights there: they are named */
     bool migrate;             /* the module must be installed already */
     bool adopt;               /* take over a queue of two plain tables (queue, work_queue) */
     const char *adopt_from;   /* the schema of these tables; NULL = `schema` */
@@ -32,7 +33,8 @@ struct install_options {
  * most. If somebody holds the lock it tries again for 5 s, and then names who it is (ERR_REFUSED).
  * `say` gets each line of what was done or would be done. db must have been made with the same
  * schema and may not be read-only. Refused (nothing changed): migrate without a schema, a schema
- * that holds tables of others, one that a newer program installed; plain tables that could be
+ * that holds tables of others, one in which others have rights that a queue must not give (unless
+ * force is set), one that a newer program installed; plain tables that could be
  * adopted and adopt is not set, states that nobody explained. Adopting is part of the same
  * transaction: the old tables are renamed aside, and every job and lease is moved. */
 bool install_run(struct db *db, struct loop *l, const struct install_options *o,

@@ -14,6 +14,8 @@
 static const char begin[] =
     "set local search_path = pg_catalog, pg_temp;\n"
     "set local client_encoding = 'UTF8';\n"
+    "set local plpgsql.extra_errors = 'none';\n"
+    "set local plpgsql.extra_warnings = 'none';\n"
     "set local lock_timeout = '200ms'; -- if somebody holds a lock for longer, run this again\n";
 static const char guard[] =
     "select pg_catalog.set_config('default_transaction_read_only', 'on', false),\n"
@@ -38,7 +40,15 @@ static const char guard[] =
     "    perform pg_catalog.set_config('queuetop.before', coalesce((\n"
     "        select pg_catalog.string_agg(pg_catalog.concat(p.oid, ':', p.xmin), ' ')\n"
     "        from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace\n"
-    "        where n.nspname = name), ''), true); -- the functions before, see 88_functions.sql\n";
+    "        where n.nspname = name), ''), true); -- the functions before, see 88_functions.sql\n"
+    "    perform pg_catalog.set_config('queuetop.there', coalesce((\n"
+    "        select pg_catalog.concat('pg_namespace'::regclass::oid, ':', n.oid, ' ',\n"
+    "                                 pg_catalog.string_agg(pg_catalog.concat(d.classid, ':', "
+    "d.objid), ' '))\n"
+    "        from pg_catalog.pg_namespace n left join pg_catalog.pg_depend d\n"
+    "             on d.refclassid = 'pg_namespace'::regclass::oid and d.refobjid = n.oid\n"
+    "        where n.nspname = name group by n.oid), ''), true); -- its objects, see "
+    "90_roles.sql\n";
 static const char fresh[] =
     "    if exists (select from pg_catalog.pg_class c\n"
     "               join pg_catalog.pg_namespace n on n.oid = c.relnamespace\n"

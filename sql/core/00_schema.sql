@@ -1,10 +1,10 @@
--- The schema of the queue: its name, its types, its settings, and the order of locks.
+-- The schema of the queue: its types, its settings, and the order of locks.
 --
 -- These scripts run in the order of their names in ONE transaction (`queuetop install`), after
 --   select set_config('queuetop.schema', NAME, true), set_config('queuetop.viewer', ROLE, true),
 --          set_config('queuetop.worker', ROLE, true), set_config('queuetop.operator', ROLE, true);
--- Nothing is substituted in the text: this script points search_path at the schema, the others use bare names, and
--- every function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
+-- Nothing is substituted in the text: 00_rights points search_path at the schema, the others use bare names, and every
+-- function keeps that path (SET search_path FROM CURRENT). A second run changes nothing.
 --
 -- The order of locks. Every function takes its locks in this order, so no two of them wait for each other:
 --   1. the action: the advisory lock of its uuid (act_begin)
@@ -20,17 +20,8 @@
 
 do $$
 declare
-    s text := coalesce(nullif(current_setting('queuetop.schema', true), ''), 'queues');
+    s text := current_schema();
 begin
-    if s ~ '^pg_' or s in ('information_schema', 'public') then
-        raise 'a schema called "%" cannot hold the queue: choose one of its own', s using errcode = '42939';
-    end if;
-    if to_regnamespace(quote_ident(s)) is null then
-        execute format('create schema %I', s);
-        execute format('comment on schema %I is %L', s, 'queuetop: a job queue (push, claim, extend, complete, fail)');
-    end if;
-    perform set_config('search_path', format('%I, pg_temp', s), true);
-    perform set_config('client_min_messages', 'warning', true);
     if not exists (select from pg_type where typname = 'job_state'
                      and typnamespace = quote_ident(s)::regnamespace) then
         create type job_state as enum

@@ -46,6 +46,7 @@ begin
                        part, parent,
                        part || '_day', case parent when 'history' then 'finished' else 'ended' end,
                        day::timestamptz, (day + 1)::timestamptz);
+        perform keep_for_owner(part::regclass); -- before anybody else sees the table
         execute format('alter table %I replica identity full', part); -- LIKE does not copy it
         execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, part,
                        day::timestamptz, (day + 1)::timestamptz);
@@ -597,6 +598,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_hashjoin = on set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    ours  boolean := only_ours(current_schema()); -- first of all
     held  text := scheduler_hold(holder);
     began timestamptz := clock_timestamp();
     t     tick; -- the tick of the last step

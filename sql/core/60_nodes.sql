@@ -29,6 +29,7 @@ declare
     m meta;
     o node;
 begin
+    perform refuse_others(current_schema(), false);
     select * into m from meta;
     if protocol < m.min_protocol then
         raise 'this worker speaks protocol %, the queue needs % at least: install a newer queuetop on the worker',

@@ -109,6 +109,7 @@ declare
     a     audit;
     fresh boolean;
 begin
+    perform refuse_others(current_schema(), false);
     if action is null or batch is null or batch < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;

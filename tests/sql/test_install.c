@@ -90,7 +90,7 @@ refuses(void **state)
     assert_non_null(strstr(f->err.text, "holds tables of others"));
 
     assert_false(install_try(f, f->dsn, (struct install_options){.schema = "public"}));
-    assert_non_null(strstr(f->err.text, "00_schema: "));
+    assert_non_null(strstr(f->err.text, "00_rights: "));
 
     must_install(f, (struct install_options){.schema = "q"});
     pg_run(f->conn, "update q.meta set protocol = 99");

@@ -86,7 +86,7 @@ struct install_words {
     const char *viewer, *worker, *operator_;
     const char *adopt_from, *adopt_zone, *adopt_states;
     int from; /* migrate --print */
-    bool dry_run, adopt, print;
+    bool dry_run, force, adopt, print;
 };
 
 /* Checks the owners whose code would run if these objects of the schema are used. what: the words
@@ -153,6 +153,7 @@ install(struct cli *c, const struct install_words *w, bool migrate)
                                 .worker = w->worker,
                                 .operator_ = w->operator_,
                                 .dry_run = w->dry_run,
+                                .force = w->force,
                                 .migrate = migrate,
                                 .adopt = w->adopt,
                                 .adopt_from = w->adopt_from,
@@ -191,6 +192,7 @@ migrate_verb(struct cli *c, const void *options)
 #define F(field) offsetof(struct install_words, field)
 #define COMMON \
     {"dry-run", 'n', NULL, CLI_FLAG, F(dry_run), "say what would be done, and do nothing", 0, 0}, \
+    {"force", 0, NULL, CLI_FLAG, F(force), "although others have rights in the schema that a queue must not give", 0, 0}, \
     {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0}, \
     {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0}, \
     {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0}

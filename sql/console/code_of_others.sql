@@ -1,0 +1,4 @@
+-- Whose code could run as an owner of the queue's functions, asked of any schema without running anything in it: the
+-- text of code_of_others() in sql/core/00_rights.sql. $1 the schema, $2 true = the current user is about to make
+-- functions there.
+-- part: core/parts/code_of_others

@@ -1,0 +1,337 @@
+/*
+ * Whose rights may exist on the queue: only those of its owner and of its roles. Each row of the
+ * table gives a stranger a right, before the installation or after it, and says what becomes of it:
+ * the installation refuses it or takes it away; what rights_of_others() lists; whether the steps of
+ * a scheduler, the start of a worker and an act go on. tests/sql/rights.md is the table.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen/sql.h"
+#include "tests/sql/core.h"
+#include "tests/sql/install.h"
+
+#define FIRST "00000000-0000-0000-0000-000000000001"
+#define DEFAULT "alter default privileges "
+
+struct row {
+    const char *name;
+    const char *before, *after; /* what a superuser does before or after the installation */
+    const char *install;        /* "refused", or "" */
+    const char *rights;         /* what is left then: "code CREATE mallory" */
+    const char *runs;           /* which of step, start, act are refused */
+};
+
+/* clang-format off */
+static const struct row rows[] = {
+    {"default privileges: all on tables", DEFAULT "grant all on tables to app", "", "", "", ""},
+    {"default privileges: all on tables, with grant option",
+     DEFAULT "grant all on tables to app with grant option", "", "", "", ""},
+    {"default privileges: all on sequences", DEFAULT "grant all on sequences to app", "", "", "", ""},
+    {"default privileges: functions", DEFAULT "grant all on functions to app", "", "", "", ""},
+    {"default privileges: types", DEFAULT "grant all on types to app", "", "", "", ""},
+    {"default privileges: schemas", DEFAULT "grant all on schemas to mallory", "", "", "", ""},
+    {"default privileges: everything to public",
+     DEFAULT "grant all on tables to public;" DEFAULT "grant all on sequences to public;"
+     DEFAULT "grant all on schemas to public", "", "", "", ""},
+    {"default privileges in the schema: all on tables and functions",
+     "create schema queues;" DEFAULT "in schema queues grant all on tables to app;"
+     DEFAULT "in schema queues grant all on functions to app", "", "", "", ""},
+    {"default privileges of another role", DEFAULT "for role mallory grant all on tables to app", "", "", "", ""},
+    {"the schema was there: usage", "create schema queues; grant usage on schema queues to app", "", "",
+     "read USAGE app", ""},
+    {"the schema was there: create", "create schema queues; grant create on schema queues to mallory", "",
+     "refused", "", ""},
+    {"the schema was there: create for public", "create schema queues; grant create on schema queues to public", "",
+     "refused", "", ""},
+    {"the schema was there: it belongs to another role", "create schema queues authorization mallory", "",
+     "refused", "", ""},
+    {"the schema was there: an operator of another role",
+     "create schema queues; grant create, usage on schema queues to mallory; set role mallory;"
+     "create operator queues.= (leftarg = int, rightarg = text, function = his.same); reset role;"
+     "revoke all on schema queues from mallory", "", "refused", "", ""},
+    {"the schema was there: a function of another role",
+     "create schema queues; create function queues.f() returns int language sql as 'select 1';"
+     "alter function queues.f() owner to mallory", "", "refused", "", ""},
+    {"the schema was there: create for a member of its owner",
+     "create schema queues; grant postgres to app; grant create on schema queues to app", "", "", "", ""},
+    {"later: create", "", "grant create on schema queues to mallory", "refused", "code CREATE mallory",
+     "step start act"},
+    {"later: create for public", "", "grant create on schema queues to public", "refused", "code CREATE PUBLIC",
+     "step start act"},
+    {"later: create for a role of the queue", "", "grant create on schema queues to queues_worker", "refused",
+     "code CREATE queues_worker", "step start act"},
+    {"later: create for a member of its owner", "",
+     "grant postgres to app; grant create on schema queues to app", "", "", ""},
+    {"later: the schema's owner", "", "alter schema queues owner to mallory", "refused", "code OWNER mallory",
+     "step start act"},
+    {"later: a table's owner", "", "alter table queues.checked owner to mallory", "refused", "code OWNER mallory",
+     "start act"},
+    {"later: a function's owner", "", "alter function queues.slot_class() owner to mallory", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: trigger", "", "grant trigger on queues.queue to app", "refused", "code TRIGGER app", "start act"},
+    {"later: a trigger stays when the right is gone", "",
+     "grant trigger on queues.queue to app; grant usage on schema queues to app; set role app;"
+     "create trigger trap before insert on queues.queue for each row execute function his.spring(); reset role;"
+     "revoke all on queues.queue from app; revoke all on schema queues from app", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: references", "", "grant references on queues.queue to app", "refused", "write REFERENCES app", ""},
+    {"later: insert", "", "grant insert on queues.queue to app", "refused", "write INSERT app", ""},
+    {"later: update of a column", "", "grant update (state) on queues.queue to app", "refused",
+     "write UPDATE app", ""},
+    {"later: delete for a role of the queue", "", "grant delete on queues.audit to queues_operator", "refused",
+     "write DELETE queues_operator", ""},
+    {"later: truncate for public", "", "grant truncate on queues.audit to public", "refused",
+     "write TRUNCATE PUBLIC", ""},
+    {"later: a sequence", "", "grant update on sequence queues.job_seq to app", "refused", "write UPDATE app", ""},
+    {"later: an inner function", "", "grant execute on function queues.recount to app", "refused",
+     "write EXECUTE app", ""},
+    {"later: a function for public", "", "grant execute on function queues.pause to public", "",
+     "write EXECUTE PUBLIC", ""},
+    {"later: select", "", "grant select on queues.history to app", "", "read SELECT app", ""},
+    {"later: default privileges, then a new day", "",
+     DEFAULT "grant all on tables to app;" DEFAULT "grant all on tables to public;"
+     "do $$ begin execute format('drop table queues.%I', (select max(relname) from pg_class "
+     "where relname ~ '^history_[0-9]{8}$')); end $$; select queues.add_days();"
+     DEFAULT "revoke all on tables from app;" DEFAULT "revoke all on tables from public", "", "", ""},
+};
+/* clang-format on */
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static int
+set_up(void **state)
+{
+    int failed = core_setup(state);
+    PGconn *c = pg_connect(pg_dsn("postgres"));
+
+    pg_run(c, "create role mallory; create role app");
+    PQfinish(c);
+    return failed;
+}
+
+static void
+let_mallory_in(PGconn *c)
+{
+    pg_run(c,
+           "create schema his authorization mallory; grant usage on schema his to public; set role "
+           "mallory; create function his.same(int, text) returns boolean language sql as "
+           "'select true'; create function his.spring() returns trigger language plpgsql as $f$ "
+           "begin raise 'mallory runs as %%', current_user; end $f$; reset role");
+}
+
+/* Which of the three ways to run the owner's functions are refused, tried by plain SQL as a login
+ * of the queue's role. */
+static void
+say_refused(PGconn *c, struct buf *b)
+{
+    static const struct {
+        const char *name, *role, *sql;
+    } ways[] = {
+        {"step",  "queues_worker",   "select queues.schedule('s')"            },
+        {"start", "queues_worker",
+         "select queues.node_start('n', '" FIRST "', 'h', 1, 'v', 1, null, 1)"},
+        {"act",   "queues_operator",
+         "select queues.discard('" FIRST "', 1, '{}'::uuid[], reason => 'x')" },
+    };
+
+    buf_clear(b);
+    buf_str(b, "");
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        pg_run(c, "begin; set local role %s", ways[i].role);
+        const char *got = pg_try(c, "%s", ways[i].sql);
+        if (*got &&
+            (strcmp(got, "42501") != 0 || !strstr(PQerrorMessage(c), "nothing is done before")))
+            fail_msg("%s: %s", ways[i].name, PQerrorMessage(c));
+        if (*got)
+            buf_printf(b, "%s%s", b->len ? " " : "", ways[i].name);
+        pg_run(c, "rollback");
+    }
+}
+
+static const char *
+rights_left(PGconn *c)
+{
+    return pg_value(c,
+                    "select coalesce(string_agg(distinct concat_ws(' ', danger, privilege, role), "
+                    "', '), '') from queues.rights_of_others()");
+}
+
+static void
+check_words(const struct row *r, const char *what, const char *want, const char *is)
+{
+    if (strcmp(want, is) != 0)
+        fail_msg("%s: %s: %s, not %s", r->name, what, is, want);
+}
+
+static bool
+install_now(struct fixture *f, bool force)
+{
+    return install_try(f, f->dsn, (struct install_options){.schema = "queues", .force = force});
+}
+
+static void
+check_runs(const struct row *r, PGconn *c, const char *want)
+{
+    struct buf b = {0};
+
+    say_refused(c, &b);
+    check_words(r, "refused then", want, b.data);
+    buf_free(&b);
+}
+
+static void
+try_before(const struct row *r, int i)
+{
+    char name[20];
+
+    snprintf(name, sizeof name, "before%d", i);
+    struct fixture *f = install_open(name);
+    let_mallory_in(f->conn);
+    pg_run(f->conn, "%s", r->before);
+    bool ok = install_now(f, false);
+    if (!ok && (f->err.kind != ERR_REFUSED || !strstr(f->err.text, "could run as postgres")))
+        fail_msg("%s: %s", r->name, f->err.text);
+    check_words(r, "install", r->install, ok ? "" : "refused");
+    if (ok) {
+        check_words(r, "left", r->rights, rights_left(f->conn));
+        check_runs(r, f->conn, r->runs);
+    } else { /* the printed text refuses it, too */
+        assert_int_equal(install_by_psql(f, "-1vON_ERROR_STOP=1",
+                                         (struct install_options){.schema = "queues"}, 0),
+                         3);
+        assert_non_null(strstr(f->said.data, "nothing is done before"));
+        assert_true(install_now(f, true));
+        assert_non_null(strstr(f->said.data, "take it away: "));
+        assert_string_not_equal(rights_left(f->conn), "");
+    }
+    pg_run(f->conn, "revoke postgres from app");
+    void *state = f;
+    install_teardown(&state);
+}
+
+static void
+try_after(const struct row *r, int i)
+{
+    char name[20];
+
+    snprintf(name, sizeof name, "after%d", i);
+    PGconn *c = core_new(name);
+    let_mallory_in(c);
+    pg_run(c, "reset search_path");
+    pg_run(c, "%s", r->after);
+    check_words(r, "left", r->rights, rights_left(c));
+    check_runs(r, c, r->runs);
+    struct fixture f = {.loop = loop_new(), .dsn = xstrdup(pg_dsn(name)), .conn = c};
+    bool ok = install_now(&f, false);
+    check_words(r, "install", r->install, ok ? "" : "refused");
+    if (!ok &&
+        !strstr(f.err.text, pg_value(c, "select run from queues.rights_of_others() limit 1")))
+        fail_msg("%s: %s", r->name, f.err.text);
+    while (*rights_left(c)) { /* each statement must take its right away */
+        pg_run(c, "%s", pg_value(c, "select run from queues.rights_of_others() limit 1"));
+        if (strstr(r->after, "slot_class")) /* an own function that is dropped is made anew */
+            break;
+    }
+    if (!ok && !install_now(&f, false))
+        fail_msg("%s: %s", r->name, f.err.text);
+    check_words(r, "left at the end", "", rights_left(c));
+    check_runs(r, c, "");
+    pg_run(c, "revoke postgres from app");
+    buf_free(&f.said);
+    free(f.dsn);
+    loop_free(f.loop);
+    PQfinish(c);
+}
+
+static void
+test_matrix(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROWS; i++)
+        if (*rows[i].before)
+            try_before(&rows[i], i);
+        else
+            try_after(&rows[i], i);
+}
+
+/* The page shows what is asserted above. */
+static void
+test_page(void **state)
+{
+    char path[300], was[20000];
+    struct buf b = {0};
+
+    (void)state;
+    buf_str(&b, "# Whose rights may exist on the queue\n\n"
+                "Written by `UPDATE=1 make check T=test_rights`, and asserted by it: what becomes "
+                "of a right of somebody who is\nneither the owner nor a role of the queue. "
+                "install: `refused` = it names the right and the statement that takes\nit away. "
+                "left: what rights_of_others() lists after the installation. refused then: a step "
+                "of the scheduler, the\nstart of a worker, an act, each tried by plain SQL as a "
+                "role of the queue.\n\n| right | install | left | refused then "
+                "|\n|---|---|---|---|\n");
+    for (int i = 0; i < ROWS; i++)
+        buf_printf(&b, "| %s | %s | %s | %s |\n", rows[i].name, rows[i].install, rows[i].rights,
+                   rows[i].runs);
+    snprintf(path, sizeof path, "%s/tests/sql/rights.md", getenv("SRCDIR"));
+    FILE *f = fopen(path, getenv("UPDATE") ? "we" : "re");
+    assert_non_null(f);
+    if (getenv("UPDATE")) {
+        assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
+    } else {
+        was[fread(was, 1, sizeof was - 1, f)] = 0;
+        assert_string_equal(was, b.data);
+    }
+    assert_int_equal(fclose(f), 0);
+    buf_free(&b);
+}
+
+/* Who can become the owner is no stranger: a member, and who may make himself one. Everybody else
+ * is, also a role that the owner has made, and from version 16 on a member that can't become it. */
+static void
+test_memberships(void **state)
+{
+    PGconn *c = pg_connect(pg_newdb("members"));
+    bool is_new = PQserverVersion(c) >= 160000;
+    const char *text = NULL;
+
+    (void)state;
+    for (int i = 0; i < sql_console_n; i++)
+        if (!strcmp(sql_console[i].name, "code_of_others"))
+            text = sql_console[i].text;
+    assert_non_null(text);
+    pg_run(c, "create role maker createrole; set role maker; create role boss createrole; reset "
+              "role; create role direct in role boss; create role indirect in role direct; create "
+              "role manages; grant boss to manages with admin option; grant create on database "
+              "members to boss; set role boss; create role kid; reset role; create role lame; "
+              "create role group_of; grant group_of to boss; create schema queues authorization "
+              "boss; set role boss; create function queues.f() returns int language sql security "
+              "definer as 'select 1'; grant create on schema queues to kid, app, direct, indirect, "
+              "manages, maker, lame, group_of; reset role");
+    if (is_new)
+        pg_run(c, "grant boss to lame with inherit false, set false");
+    pg_run(c,
+           "prepare ask (text, boolean) as select coalesce(string_agg(distinct role, ',' order by "
+           "role), "
+           "'') from (%s) x",
+           text);
+    expect(c, is_new ? "app,group_of,kid,lame" : "app,group_of,kid,lame,maker",
+           "execute ask ('queues', false)");
+    /* a superuser is about to make functions there: the owner is a stranger to him */
+    expect(c, "app,boss,direct,group_of,indirect,kid,lame,maker,manages",
+           "execute ask ('queues', true)");
+    PQfinish(c);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_page),
+        cmocka_unit_test(test_memberships),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, core_teardown);
+}
