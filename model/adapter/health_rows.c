@@ -51,6 +51,7 @@ static const struct field session_fields[] = {
     {"waits",      F_STR,  T(waits),      false},
     {"blocked_by", F_STR,  T(blocked_by), false},
     {"wraparound", F_BOOL, T(wraparound), false},
+    {"holds_turn", F_BOOL, T(holds_turn), true },
     {"guard",      F_STR,  T(guard),      false},
     {"deny",       F_STR,  T(deny),       false},
 };

@@ -30,6 +30,7 @@ struct health_session {    /* a transaction, or anything else that keeps dead ro
     int64_t xact_ms, since_ms;
     int64_t held; /* how many transaction ids it holds back; FIELD_NULL = none */
     int wraparound;
+    int holds_turn;           /* it holds the scheduler's row */
     const char *guard, *deny; /* for a signal to it; deny: why it can't be sent, "" = it can */
 };
 

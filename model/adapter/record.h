@@ -137,8 +137,13 @@ struct life_row {    /* whether anybody works; of the whole system */
     int64_t workers; /* workers that sent a heartbeat, hold a valid lease, or wait for a push */
     int scheduler_alive;
     const char *scheduler; /* the last one's name, "" = there was none */
-    int64_t overdue;       /* schedules of which a run is due and was not pushed */
-    int64_t overdue_ms;    /* since when the first of them is */
+    int64_t scheduler_ms;  /* the last sign of it, if it is not alive; FIELD_NULL = not known */
+    int64_t schedules;     /* active ones; FIELD_NULL = not known */
+    int held_pid; /* of the transaction that holds the scheduler's row; INT_MIN = a prepared one */
+    const char *held_app, *held_user; /* who that is; "" = nobody holds it */
+    int64_t held_ms;                  /* since when; FIELD_NULL = not known */
+    int64_t overdue;                  /* schedules of which a run is due and was not pushed */
+    int64_t overdue_ms;               /* since when the first of them is */
     int64_t counting;    /* queues whose counters must still be recounted; FIELD_NULL = not known */
     int64_t counting_ms; /* since when */
     int64_t unserved, max_queues; /* queue names beyond the limit, whose jobs wait; the limit */

@@ -226,6 +226,19 @@ on_place(struct advice_list *l, const struct health_session *s)
                      who(l, s), clean(l, s->user)));
 }
 
+/* An act or a claim was left in an open transaction: no scheduler gets a turn before it ends. */
+static bool
+on_turn(struct advice_list *l, const struct health_session *s)
+{
+    if (s->holds_turn != 1 || !health_is_idle(s) || health_open_ms(l->h, s) < BLOCKED_MS)
+        return false;
+    add_with_help(l, true, s,
+                  arena_printf(l->mem,
+                               "%s holds the scheduler's row, so nothing is scheduled; it %s",
+                               who(l, s), what_it_does(l, s)));
+    return true;
+}
+
 /* Sessions that wait, sessions that others wait for, and long transactions beside the one that
  * holds back vacuum. */
 static void
@@ -239,6 +252,8 @@ on_sessions(struct advice_list *l)
         int64_t ms = health_open_ms(h, s);
         if (!strcmp(s->kind, "place"))
             on_place(l, s);
+        if (on_turn(l, s))
+            continue;
         if (health_waits(s))
             on_waiter(l, s);
         else if (on_blocker(l, s))

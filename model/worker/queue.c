@@ -34,6 +34,7 @@ static const char *const files[SQL_N] = {
     [SQL_BACKLOG] = "backlog",
     [SQL_SCHEDULE] = "schedule",
     [SQL_SCHEDULE_STOP] = "scheduler_stop",
+    [SQL_SCHEDULER_HOLDER] = "scheduler_holder",
     [SQL_CLAIM_OR_WAIT] = "claim_or_wait",
     [SQL_COMPLETE_AND_CLAIM] = "complete_and_claim",
     [SQL_WAKE] = "wake",
@@ -363,6 +364,12 @@ queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void
     struct db_param params[] = {queue_text(holder)};
 
     node_ask(q, SQL_SCHEDULE_STOP, params, 1, &(struct node_call){.fn = fn, .ctx = ctx});
+}
+
+void
+queue_schedule_holder(struct queue *q, queue_node_fn *fn, void *ctx)
+{
+    node_ask(q, SQL_SCHEDULER_HOLDER, NULL, 0, &(struct node_call){.fn = fn, .ctx = ctx});
 }
 
 void

@@ -232,6 +232,9 @@ void queue_is_new(struct queue *q, queue_node_fn *fn, void *ctx);
 void queue_wake(struct queue *q, int n, queue_node_fn *fn, void *ctx);
 /* Lets another scheduler take over at once. */
 void queue_schedule_stop(struct queue *q, const char *holder, queue_node_fn *fn, void *ctx);
+/* For a step that was refused. text: the transaction that holds the scheduler's row, in words; "" =
+ * another scheduler is active. */
+void queue_schedule_holder(struct queue *q, queue_node_fn *fn, void *ctx);
 /* Folds the counters while steps go on. text: "1" = the counters were folded; "0" = they were not.
  */
 void queue_fold(struct queue *q, queue_node_fn *fn, void *ctx);

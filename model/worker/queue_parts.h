@@ -22,6 +22,7 @@ enum queue_sql { /* `files` in queue.c names the file of each */
                  SQL_BACKLOG,
                  SQL_SCHEDULE,
                  SQL_SCHEDULE_STOP,
+                 SQL_SCHEDULER_HOLDER,
                  SQL_CLAIM_OR_WAIT,
                  SQL_COMPLETE_AND_CLAIM,
                  SQL_WAKE,

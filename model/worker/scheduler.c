@@ -36,13 +36,15 @@ enum {
     NEWS_MS = 50,        /* two steps in a row that ask for a shorter wait = work */
     LOOK_MS = 50,        /* how often to look if a waiting worker does not react */
     DISTRUST_MS = 60000, /* for how long it looks itself */
-    STANDS_BY_MS = 3000, /* refused for this time: another scheduler has the lock, not a claim */
-    AWAKE_MS = 2500,     /* sleeps after this time without news */
-    AGAIN_MS = 1000,     /* next try after the server said "not now" */
-    REFUSED_MS = 60000   /* next try if a pooler prevents sleep */
+    STANDS_BY_MS = 3000, /* refused for this time: not by a claim's step. It asks by whom */
+    ASK_AGAIN_MS = 30000,
+    AWAKE_MS = 2500,   /* sleeps after this time without news */
+    AGAIN_MS = 1000,   /* next try after the server said "not now" */
+    REFUSED_MS = 60000 /* next try if a pooler prevents sleep */
 };
 
-enum told { TOLD_NOTHING, TOLD_ACTIVE, TOLD_STANDS_BY };
+#define STANDS_BY "stands by: another is active"
+enum told { TOLD_NOTHING, TOLD_ACTIVE, TOLD_STANDS_BY, TOLD_WAITS };
 
 struct scheduler {
     struct loop *loop;
@@ -67,6 +69,7 @@ struct scheduler {
     bool is_active, has_ended;
     enum told told;      /* what the log said last */
     int64_t refused_ms;  /* when its first step was refused since it was last active */
+    int64_t asked_ms;    /* when it last asked who refuses it; 0 = not since it was active */
     bool is_keeping;     /* keep_books is out */
     bool is_folding;     /* fold_beside is out */
     int64_t sleep_ms;    /* at most; 0 = never */
@@ -172,31 +175,49 @@ shorter(int patience_ms)
 }
 
 static void
-tell(struct scheduler *s, enum told what)
+tell(struct scheduler *s, enum told what, const char *text)
 {
     if (s->told != what)
-        log_line(LOG_INFO, "scheduler %s %s", s->holder,
-                 what == TOLD_ACTIVE ? "is active" : "stands by: another is active");
+        log_line(what == TOLD_WAITS ? LOG_WARN : LOG_INFO, "scheduler %s %s", s->holder, text);
     s->told = what;
 }
 
-/* Logs whether this scheduler is active or stands by. One refused step does not mean that it stands
- * by: a claim or an idle worker may hold the lock for a moment. Another scheduler holds the lock
- * for longer. */
+static void
+on_holder(void *ctx, const struct err *e, const char *holder)
+{
+    struct scheduler *s = ctx;
+
+    if (e->kind != ERR_NONE)
+        log_line(LOG_DEBUG, "who holds the scheduler's row: %s", e->text);
+    if (e->kind != ERR_NONE || s->is_active || s->has_ended)
+        return;
+    if (!*holder) {
+        tell(s, TOLD_STANDS_BY, STANDS_BY);
+        return;
+    }
+    char *text = xasprintf("waits for %s: it must commit, or be ended (K on Database)", holder);
+    tell(s, TOLD_WAITS, text);
+    free(text);
+}
+
+/* Logs whether this scheduler is active, stands by, or waits for a transaction. One refused step
+ * does not mean that: a claim or an idle worker may hold the lock for a moment. */
 static void
 tell_turn(struct scheduler *s)
 {
     int64_t now = clock_ms();
 
     if (s->is_active) {
-        s->refused_ms = 0;
-        tell(s, TOLD_ACTIVE);
+        s->refused_ms = s->asked_ms = 0;
+        tell(s, TOLD_ACTIVE, "is active");
         return;
     }
     if (s->refused_ms == 0)
         s->refused_ms = now;
-    if (now - s->refused_ms >= STANDS_BY_MS)
-        tell(s, TOLD_STANDS_BY);
+    if (now - s->refused_ms < STANDS_BY_MS || (s->asked_ms && now - s->asked_ms < ASK_AGAIN_MS))
+        return;
+    s->asked_ms = now;
+    queue_schedule_holder(s->queue, on_holder, s);
 }
 
 static void
@@ -205,7 +226,7 @@ on_error(struct scheduler *s, const struct err *e)
     bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42883");
 
     s->is_active = false;
-    s->refused_ms = 0;
+    s->refused_ms = s->asked_ms = 0;
     if (s->told == TOLD_ACTIVE)
         s->told = TOLD_NOTHING;
     if (s->steps == 0 && (no_queue || e->kind == ERR_AUTH || e->kind == ERR_DENIED)) {
@@ -387,7 +408,7 @@ fall_asleep(struct scheduler *s, int64_t ms)
     s->is_asleep = true;
     s->has_said_no_sleep = false;
     if (!s->is_active)
-        tell(s, TOLD_STANDS_BY);
+        tell(s, TOLD_STANDS_BY, STANDS_BY);
     loop_cancel(s->loop, s->books_timer);
     s->books_timer = 0;
     loop_cancel(s->loop, s->timer);

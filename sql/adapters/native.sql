@@ -98,6 +98,9 @@ from {schema}.queue_pace()
 -- A worker need not register: leases that have not expired count as signs of a worker, and sessions that wait in a slot
 -- for a push (48_wake), too. The scheduler also waits in slot 0. A worker that finds no scheduler makes the step
 -- itself, so a schedule may run without a scheduler.
+-- Column scheduler_ms is the last sign of a scheduler that is not alive any more; if a sleeping one promised a time that
+-- has not come, the last step counts. Columns held_* name the transaction that holds the scheduler's row
+-- (scheduler_lock) for so long that it is no step, 10 s idle or a minute. Without pg_monitor its start is not known.
 with worker as (
     select count(*) as n from (
         select lock_key from {schema}.node n where not (
@@ -113,8 +116,22 @@ with worker as (
       and l.objid = (select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
                      where n.nspname = {schema_lit} and c.relname = 'queue')
       and l.database = (select oid from pg_database where datname = current_database())
+), held as (
+    select l.pid, coalesce(nullif(a.application_name, ''), 'no name') as app, a.usename::text as "user", a.xact_start
+    from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted and l.objsubid = 2
+      and l.classid::bigint = {schema}.slot_class() + 18
+      and l.objid = (select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                     where n.nspname = {schema_lit} and c.relname = 'queue')
+      and l.database = (select oid from pg_database where datname = current_database())
+      and (a.xact_start is null
+           or a.xact_start < now() - case when a.state like 'idle in transaction%' then interval '10 s'
+                                          else interval '1 min' end)
+    order by a.xact_start limit 1
 ), scheduler as (
-    select holder, until > clock_timestamp()
+    select holder, case when until < clock_timestamp() then until - interval '3 s'
+                        else (select k.at from {schema}.tick k order by k.tick desc limit 1) end as seen,
+           until > clock_timestamp()
            and (until < clock_timestamp() + interval '10 s' or pg_is_in_recovery() -- or asleep: 61_sleep
                 or exists (select from pg_locks l
                            where l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted and l.objsubid = 2
@@ -131,9 +148,13 @@ with worker as (
 )
 select worker.n + greatest(0, slot.n - (coalesce(scheduler.alive, false))::int) as workers,
        coalesce(scheduler.alive, false) as scheduler_alive, scheduler.holder as scheduler, late.n as overdue,
-       {ms(late.since)} as overdue_ms, short.counting, {ms(short.counting_since)} as counting_ms, short.unserved,
+       {ms(late.since)} as overdue_ms, {ms(scheduler.seen)} as scheduler_ms,
+       (select count(*) from {schema}.schedule where paused_at is null) as schedules,
+       held.pid as held_pid, coalesce(left(held.app, 100), '') as held_app, coalesce(held."user", '') as held_user,
+       {ms(held.xact_start)} as held_ms, short.counting, {ms(short.counting_since)} as counting_ms, short.unserved,
        short.max_queues
 from worker cross join slot cross join late cross join {schema}.shortfalls() short left join scheduler on true
+left join held on true
 
 -- name: steps
 -- params: queue at by

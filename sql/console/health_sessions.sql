@@ -7,6 +7,7 @@
 -- manager for a moment.
 -- kind place: the session holds the lock of a worker that waits for a push (48_wake), and none of its statements is one
 -- of a worker. The number is that of slot_class(), which a database without our schema does not have.
+-- holds_turn: it holds the scheduler's row (scheduler_lock), so nothing is scheduled before its transaction ends.
 -- waitstart is read through json: PostgreSQL 13 has no such column, and then the start of the query is used.
 -- guard: what a signal checks again (health_signal.sql). deny: why this login may not send one.
 with me as (
@@ -54,6 +55,10 @@ with me as (
                array_to_string(array(select distinct p from unnest(pg_blocking_pids(a.pid)) p order by p), ' ') end
                as blocked_by,
            a.query like 'autovacuum:%(to prevent wraparound)' and a.backend_type = 'autovacuum worker' as wraparound,
+           exists (select from pg_locks l
+                   where l.pid = a.pid and l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted
+                     and l.objsubid = 2 and l.classid::bigint = 1364481129
+                     and l.database = (select oid from pg_database where datname = current_database())) as holds_turn,
            json_build_object('pid', a.pid, 'start', a.backend_start, 'state', a.state, 'xact', a.xact_start,
                              'query', a.query_start, 'own', pg_backend_pid())::text as guard,
            case when a.usesysid is null and not me.rolsuper then 'only a superuser may signal a process of the server'
@@ -71,7 +76,7 @@ with me as (
            (extract(epoch from prepared) * 1000)::bigint,
            (extract(epoch from prepared) * 1000)::bigint, age(transaction)::bigint,
            'rollback prepared ' || quote_literal(gid),
-           null, null, false, null, 'a prepared transaction has no process: commit prepared or rollback prepared ends '
+           null, null, false, false, null, 'a prepared transaction has no process: commit prepared or rollback prepared ends '
                                     'it'
     from pg_prepared_xacts where database = current_database()
     union all
@@ -81,7 +86,7 @@ with me as (
            format('keeps %s of WAL; select pg_drop_replication_slot(%L)',
                   coalesce(pg_size_pretty(case when pg_is_in_recovery()
                then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn), 'nothing'), slot_name),
-           null, null, false, null, 'a replication slot has no transaction: its reader must catch up, or the slot be '
+           null, null, false, false, null, 'a replication slot has no transaction: its reader must catch up, or the slot be '
                                     'dropped'
     from pg_replication_slots
     where (xmin is not null or catalog_xmin is not null or not active)

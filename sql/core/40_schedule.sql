@@ -11,13 +11,32 @@ begin
     end if;
     if wait then
         perform from scheduler where term = 0 for update;
-        return true;
+    else
+        perform from scheduler where term = 0 for update skip locked;
+        if not found then
+            return false;
+        end if;
     end if;
-    perform from scheduler where term = 0 for update skip locked;
-    return found;
+    -- A row's lock does not say whose it is, this one does (pg_locks). It never waits, whoever else has taken it.
+    perform pg_try_advisory_xact_lock_shared(slot_class() + 18, 'queue'::regclass::oid::int);
+    return true;
 end $$;
 comment on function scheduler_lock(boolean) is 'Takes the lock that everybody needs who makes free leases, until the '
-    'end of the transaction. wait false: returns false if another session has it';
+    'end of the transaction. wait false: returns false if another session has it. scheduler_holder() says which';
+
+create or replace function act_lock() returns void
+language plpgsql set search_path from current as $$
+declare
+    allowed interval := current_setting('idle_in_transaction_session_timeout');
+begin
+    perform scheduler_lock(true);
+    if allowed = interval '0' or allowed > interval '10 s' then
+        perform set_config('idle_in_transaction_session_timeout', '10s', true);
+    end if;
+end $$;
+comment on function act_lock() is 'scheduler_lock(true) for acts. Nothing is scheduled until their transaction ends: if '
+    'its client leaves it idle for 10 s, the server ends the session, and the act is undone. A shorter '
+    'idle_in_transaction_session_timeout of the session stays';
 
 create or replace function still(until timestamptz) returns boolean
 language sql volatile as $$
@@ -25,6 +44,23 @@ language sql volatile as $$
 $$;
 comment on function still(timestamptz) is 'Whether a scheduler is still active that promised to act until this time '
     '(at most 3 s ahead). A time more than 10 s ahead was written before the clock was set back, and does not count';
+
+create or replace function scheduler_holder() returns text
+language sql stable security definer set search_path from current as $$
+    select coalesce(format('the transaction of pid %s (%s, user %s)%s', l.pid,
+                           coalesce(nullif(a.application_name, ''), 'no name'), a.usename,
+                           ', open for ' || date_trunc('second', clock_timestamp() - a.xact_start)),
+                    'a prepared transaction')
+    from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'advisory' and l.mode = 'ShareLock' and l.granted and l.objsubid = 2
+      and l.classid::bigint = slot_class() + 18 and l.objid = 'queue'::regclass::oid
+      and l.database = (select d.oid from pg_database d where d.datname = current_database())
+      and l.pid is distinct from pg_backend_pid()
+      and not exists (select from scheduler s where s.term > 0 and still(s.until))
+    order by a.xact_start limit 1
+$$;
+comment on function scheduler_holder() is 'Why schedule() answers active = false: the transaction of an act or of a '
+    'claim holds the scheduler''s row, and no scheduler gets a turn before it ends. NULL: another scheduler is active';
 
 create or replace function scheduler_wait() returns boolean
 language plpgsql set search_path from current set lock_timeout = '2 s' as $$

@@ -652,5 +652,6 @@ begin
 end $$;
 comment on function schedule(text, int) is 'One step of the scheduler named holder: pushes jobs of schedules that are '
     'due, promotes due jobs, takes expired leases back, cuts new leases. Call it again after wait_ms (after idle_ms at '
-    'most if nothing is new; NULL: idle_wait()). active = false: another scheduler is active. If nothing is new, the '
-    'step writes nothing. fold_beside() folds the counters; if nobody calls it, a step does it';
+    'most if nothing is new; NULL: idle_wait()). active = false: another scheduler is active, or a transaction holds '
+    'the scheduler''s row (scheduler_holder() says which). If nothing is new, the step writes nothing. fold_beside() '
+    'folds the counters; if nobody calls it, a step does it';

@@ -186,7 +186,7 @@ declare
     seqs   bigint[];
     free   jsonb;
 begin
-    perform scheduler_lock(true);
+    perform act_lock();
     locked := lock_leases(ids);
     seqs := ready_seqs(ids);
     with leased_jobs as materialized (

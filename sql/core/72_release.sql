@@ -77,7 +77,7 @@ begin
             hint = 'Its late answers would be refused, but what it does outside the database cannot be undone. force = '
                    'true does it anyway';
     end if;
-    perform scheduler_lock(true);
+    perform act_lock();
     if batch = 1 and expected is not null then
         perform check_expected(expected, (select coalesce(sum(p.n), 0)::bigint
                                           from release_preview(node, expired_only, fail, count) p

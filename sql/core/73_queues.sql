@@ -78,7 +78,7 @@ begin
     end if;
     if act_begin(action, 1, 'pause', queue, null, '{}', reason, null) then
         perform from queue_config c where c.queue = pause.queue for update;
-        perform scheduler_lock(true);
+        perform act_lock();
         insert into queue_config (queue) values (queue) on conflict do nothing;
         update queue_config c set paused_at = now(), paused_by = session_user, pause_reason = pause.reason
         where c.queue = pause.queue and c.paused_at is null;
@@ -328,7 +328,7 @@ begin
     perform set_queue_preview(coalesce(queue, ''), coalesce(settings, 'null')); -- raises if there is no such setting
     if act_begin(action, 1, 'set', queue, null, settings - 'was', reason, null) then
         perform from queue_config c where c.queue = set_queue.queue for update;
-        perform scheduler_lock(true);
+        perform act_lock();
         select * into p from set_queue_preview(queue, settings);
         if p.state is null then
             perform act_end(action, 1, jsonb_build_array(jsonb_build_object('id', queue, 'why', p.why)));

@@ -161,7 +161,7 @@ declare
 begin
     if schedule_begin(action, 'schedule set', name, settings, reason) then
         perform from schedule x where x.name = schedule_set.name for update;
-        perform scheduler_lock(true); -- against two sessions that add the same schedule
+        perform act_lock(); -- against two sessions that add the same schedule
         select * into was from schedule x where x.name = schedule_set.name for update;
         s := schedule_check(name, settings, payload, was);
         s.created := coalesce(was.created, now());

@@ -23,7 +23,7 @@ begin
                    and (verb = 'priority' or at > now())) then
         return;
     end if;
-    perform scheduler_lock(true);
+    perform act_lock();
     ready := array(select q.id from queue q where q.id = any(ids) and q.state::text = 'ready'
                    and (verb = 'priority' and q.priority <> wanted or verb = 'reschedule' and at > now()));
     -- jobs that are cut already would start before jobs that are now more urgent: cut all anew

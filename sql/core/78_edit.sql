@@ -78,7 +78,7 @@ begin
     perform from queue q where q.id = job and q.state <> 'ready' for update;
     select * into l from edit_look(job, version);
     if l.becomes is not null and l.state = 'ready' then
-        perform scheduler_lock(true);
+        perform act_lock();
         -- read again: the job may have been cut, claimed, changed or finished meanwhile
         select * into l from edit_look(job, version);
         if l.becomes is not null and l.state = 'ready' then

@@ -264,7 +264,7 @@ declare
     busy uuid[];
     jobs jsonb;
 begin
-    perform scheduler_lock(true);
+    perform act_lock();
     -- read again under the scheduler's lock
     ids := array(select l.id from undo_live(a, batch) l where l.becomes is not null);
     select u.busy into busy from uncut_jobs(ids || news) u;
@@ -353,7 +353,7 @@ declare
     back jsonb;
 begin
     perform from queue_config c where c.queue = a.queue for update;
-    perform scheduler_lock(true);
+    perform act_lock();
     select * into r from undo_queue(a);
     if r.becomes is not null then
         perform bucket_settle(a.queue);
@@ -435,7 +435,7 @@ declare
     present schedule;
 begin
     perform from schedule x where x.name = a.params ->> 'schedule' for update;
-    perform scheduler_lock(true); -- as in schedule_set
+    perform act_lock(); -- as in schedule_set
     select * into r from undo_schedule(a);
     if r.becomes is not null and r.was is null then
         delete from schedule x where x.name = r.id;

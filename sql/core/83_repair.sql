@@ -27,7 +27,7 @@ language plpgsql set search_path from current as $$
 declare
     n bigint;
 begin
-    perform scheduler_lock(true);
+    perform act_lock();
     n := stranded(repair_orphans.queue);
     if n = 0 then
         return jsonb_build_object('id', repair_orphans.queue, 'why', 'no job stands behind the cursor');
@@ -68,7 +68,7 @@ comment on function repair_counters(text) is 'For repair(): counts the jobs of a
 create or replace function repair_days() returns jsonb
 language plpgsql set search_path from current as $$
 begin
-    perform scheduler_lock(true);
+    perform act_lock();
     perform add_days();
     return coalesce(
         (select jsonb_agg(jsonb_build_object('id', c.relname, 'state', 'repaired') order by c.relname)

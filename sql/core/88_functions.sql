@@ -11,7 +11,7 @@ language sql immutable set search_path from current as $$
         '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
         'complete_job,fail_job,extend_lease,'
         'give_back,node_start,node_beat,node_clock,node_sleep,node_stop,schedule,schedule_or_wait,is_new,'
-        'scheduler_sleep,scheduler_stop,backlog,keep_only,keep_books,fold_beside,uuid_v7,'
+        'scheduler_sleep,scheduler_stop,scheduler_holder,backlog,keep_only,keep_books,fold_beside,uuid_v7,'
         'job_outcome}'::text[],
         '{requeue,requeue_at_priority,requeue_where,release,extend_leases,purge,pause,resume,cancel,discard,'
         'delete_jobs,drain_node,set_queue,'

@@ -125,6 +125,68 @@ an_overdue_schedule_says_so(void **state)
     proc_ends(&scheduler);
 }
 
+/* kill -9: nothing else tells that a scheduler was there. One line for it, its late schedules
+ * among it. */
+static void
+a_killed_scheduler_is_the_first_alert(void **state)
+{
+    struct vt vt;
+    char *out;
+
+    (void)state;
+    con_node("w1", true);
+    pg_run(con_db(),
+           "insert into queue (queue, run_after) values ('report', now() + interval '1 d')");
+    pg_run(con_db(), "select from schedule('killed')");
+    pg_run(con_db(), "update scheduler set until = now() - interval '90 min' where term > 0");
+    con_start(&vt, 24, 80, NULL);
+    vt_want(&vt, "× no scheduler  its last sign is 1h");
+    vt_keys(&vt, "5");
+    vt_want(&vt, "no scheduler: its last sign is");
+    con_quit(&vt);
+    assert_int_equal(proc_run(NULL, &out, NULL, "-d \"%s\" check", con_dsn()), 2);
+    assert_non_null(strstr(out, "no scheduler: its last sign is 1h"));
+    free(out);
+}
+
+/* An act in an open transaction: the alert names the session, K ends it, the scheduler says what
+ * it waits for. */
+static void
+an_act_left_open_is_named(void **state)
+{
+    struct vt vt;
+    struct proc scheduler;
+    char *out;
+    PGconn *lunch = pg_connect(con_dsn());
+
+    (void)state;
+    con_node("w1", true);
+    pg_run(
+        lunch,
+        "set application_name = 'lunch'; set idle_in_transaction_session_timeout = '5 min'; begin");
+    pg_run(lunch, "select from queues.pause(gen_random_uuid(), 'report', 'a test')");
+    pg_run(lunch, "set idle_in_transaction_session_timeout = 0");
+    proc_queuetop(&scheduler, NULL, "-d \"%s\" schedule --name s", con_dsn());
+    proc_want(&scheduler, "scheduler s waits for the transaction of pid");
+    con_start(&vt, 24, 100, NULL);
+    vt_want(&vt, "s for the transaction of pid");
+    pg_wait(con_db(),
+            "select now() - xact_start > interval '11 s' from pg_stat_activity where "
+            "application_name = "
+            "'lunch'",
+            "t", 60000);
+    proc_run(NULL, &out, NULL, "-d \"%s\" doctor", con_dsn());
+    assert_non_null(strstr(out, "(lunch, user"));
+    assert_non_null(strstr(out, "select pg_terminate_backend("));
+    free(out);
+    vt_keys(&vt, "7");
+    vt_want(&vt, "holds the scheduler's row");
+    con_quit(&vt);
+    PQfinish(lunch);
+    proc_want(&scheduler, "scheduler s is active");
+    proc_ends(&scheduler);
+}
+
 static char *
 errors_of(const char *verb)
 {
@@ -164,6 +226,8 @@ main(void)
         cmocka_unit_test_setup(who_is_missing_is_not_broken, con_empty),
         cmocka_unit_test_setup(any_sign_of_life_ends_it, con_empty),
         cmocka_unit_test_setup(an_overdue_schedule_says_so, con_empty),
+        cmocka_unit_test_setup(a_killed_scheduler_is_the_first_alert, con_empty),
+        cmocka_unit_test_setup(an_act_left_open_is_named, con_empty),
         cmocka_unit_test_setup(verbs_say_it, con_empty),
     };
 

@@ -223,6 +223,54 @@ an_idle_step_writes_nothing(void **state)
     PQfinish(c);
 }
 
+/* An act or a claim in an open transaction keeps every scheduler from its turn: it is named, also
+ * if its savepoint is gone. An act bounds for how long its client may be idle; a claim, whose job
+ * may take any time, does not. */
+static void
+who_holds_the_turn(void **state)
+{
+    static const char idle[] = "select current_setting('idle_in_transaction_session_timeout')",
+                      act[] = "select from pause(gen_random_uuid(), 'q', 'a test')";
+    PGconn *c = core_new("turn"), *a = core_join("turn"), *b = core_join("turn");
+    const char *pid = pg_value(a, "select pg_backend_pid()");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a')");
+    pg_run(c, "alter function scheduler_wait() set lock_timeout = '1 ms'");
+    pg_run(a, "set application_name = 'lunch'; begin; savepoint s");
+    pg_run(a, act);
+    pg_run(a, "release s");
+    expect(a, "10s", idle);
+    expect(a, "NULL", "select scheduler_holder()"); /* not its own */
+    expect(b, "f", "select active from schedule('B')");
+    expect(b, "t",
+           "select scheduler_holder() like format('the transaction of pid %%s (lunch, user %%s), "
+           "open for %%%%', "
+           "%s, current_user)",
+           pid);
+    pg_run(a, "commit");
+    expect(a, "0", idle);
+    pg_run(a, "select from resume(gen_random_uuid(), 'q', 'a test')");
+    pg_run(a, "set idle_in_transaction_session_timeout = '3 s'; begin");
+    pg_run(a, act);
+    expect(a, "3s", idle); /* a shorter one stays */
+    pg_run(a, "rollback; set idle_in_transaction_session_timeout = 0; begin");
+    expect(a, "1", "select count(*) from claim('n')"); /* it makes the step itself */
+    expect(a, "0", idle);
+    expect(b, "f", "select active from schedule('B')");
+    expect(b, "t", "select scheduler_holder() like '%%pid %s (lunch,%%'", pid);
+    pg_run(a, "rollback");
+    expect(b, "t", "select active from schedule('B')");
+    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > 0");
+    pg_run(a, "begin; select scheduler_lock(true)");
+    expect(c, "f", "select active from schedule('C')");
+    expect(c, "NULL", "select scheduler_holder()"); /* another scheduler is active */
+    pg_run(a, "rollback");
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
 static void
 node_start(PGconn *c, const char *expected, const char *session, const char *more)
 {
@@ -433,6 +481,7 @@ main(void)
         cmocka_unit_test(a_step_is_all_or_nothing),
         cmocka_unit_test(an_idle_step_writes_nothing),
         cmocka_unit_test(how_soon_it_comes_again),
+        cmocka_unit_test(who_holds_the_turn),
         cmocka_unit_test(a_name_is_one_process),
         cmocka_unit_test(two_of_a_name_at_once),
         cmocka_unit_test(only_a_living_node_claims),

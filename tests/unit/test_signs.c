@@ -28,7 +28,13 @@ static void
 our_own(void **state)
 {
     struct arena *mem = arena_new();
-    struct life_row row = {.scheduler_alive = 1, .overdue_ms = FIELD_NULL};
+    struct life_row row = {.scheduler_alive = 1,
+                           .overdue_ms = FIELD_NULL,
+                           .scheduler_ms = FIELD_NULL,
+                           .held_ms = FIELD_NULL,
+                           .scheduler = "",
+                           .held_app = "",
+                           .held_user = ""};
     struct queue_row q = waits;
     struct life_look l = {.row = &row, .queues = &q, .nqueues = 1};
 
@@ -63,6 +69,75 @@ our_own(void **state)
     arena_free(mem);
 }
 
+/* A scheduler that was killed: 30 s after its last sign, if anything depends on it. One that was
+ * never there is not missed, nor one with nothing to do. */
+static void
+a_dead_scheduler(void **state)
+{
+    struct arena *mem = arena_new();
+    struct life_row row = {.workers = 1,
+                           .overdue_ms = FIELD_NULL,
+                           .scheduler_ms = NOW - LIFE_SCHEDULER_MS,
+                           .held_ms = FIELD_NULL,
+                           .scheduler = "s",
+                           .held_app = "",
+                           .held_user = ""};
+    struct queue_row q = {.ready = 0, .retry = 1, .running = 2, .oldest_ms = FIELD_NULL};
+    struct life_look l = {.row = &row, .queues = &q, .nqueues = 1};
+
+    (void)state;
+    assert_string_equal(first(&l, mem), "no scheduler: its last sign is 30s old, and 3 jobs depend "
+                                        "on it: start queuetop schedule");
+    row.schedules = 1;
+    q.retry = q.running = 0;
+    assert_string_equal(first(&l, mem), "no scheduler: its last sign is 30s old, and 1 schedule "
+                                        "depends on it: start queuetop schedule");
+    row.schedules = 0;
+    assert_string_equal(first(&l, mem), "");
+    q.retry = 1;
+    row.scheduler_ms = NOW - LIFE_SCHEDULER_MS + 1;
+    assert_string_equal(first(&l, mem), "");
+    row.scheduler_ms = NOW - 600000;
+    row.scheduler_alive = 1; /* or asleep */
+    assert_string_equal(first(&l, mem), "");
+    row.scheduler_alive = 0;
+    row.scheduler = "";
+    assert_string_equal(first(&l, mem), "");
+    arena_free(mem);
+}
+
+/* An act was left in an open transaction. Who may not see since when goes by the scheduler. */
+static void
+who_holds_its_row(void **state)
+{
+    struct arena *mem = arena_new();
+    struct life_row row = {.workers = 1,
+                           .overdue_ms = FIELD_NULL,
+                           .scheduler_ms = NOW - 12000,
+                           .held_ms = NOW - 12000,
+                           .held_pid = 4711,
+                           .scheduler = "s",
+                           .held_app = "psql",
+                           .held_user = "alice"};
+    struct life_look l = {.row = &row};
+    struct trouble t[TROUBLES_MAX];
+
+    (void)state;
+    assert_string_equal(first(&l, mem), "scheduler: waits for 12s for the transaction of pid 4711 "
+                                        "(psql, user alice): let it commit, or end it");
+    assert_int_equal(life_troubles(&l, mem, t), 1);
+    assert_string_equal(t[0].row, "pid 4711");
+    assert_string_equal(t[0].key, "7");
+    row.held_ms = FIELD_NULL;
+    assert_string_equal(first(&l, mem), "");
+    row.scheduler_ms = NOW - LIFE_SCHEDULER_MS;
+    assert_string_equal(first(&l, mem), "scheduler: waits for the transaction of pid 4711 (psql, "
+                                        "user alice): let it commit, or end it");
+    row.scheduler_alive = 1; /* it has a turn: that was a step */
+    assert_string_equal(first(&l, mem), "");
+    arena_free(mem);
+}
+
 /* In a system without heartbeats, nodes are known by the leases that they hold. An empty list of
  * nodes proves nothing. */
 static void
@@ -92,6 +167,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_own),
+        cmocka_unit_test(a_dead_scheduler),
+        cmocka_unit_test(who_holds_its_row),
         cmocka_unit_test(another_system),
     };
 

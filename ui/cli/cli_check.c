@@ -173,7 +173,13 @@ look_of(struct check_run *r, const struct check_rows *rows)
     look.nminutes = rows->minutes.n;
     look.leases = rows->leases.rows;
     look.nleases = rows->leases.n;
-    if (queues_troubles(&r->q, &rows->queues, t) > 0 && look.life->workers == 0)
+    bool no_worker = false;
+    for (int i = queues_troubles(&r->q, &rows->queues, t) - 1; i >= 0; i--)
+        if (t[i].is_scheduler)
+            look.no_scheduler = arena_printf(r->q.cli->mem, "%s: %s", t[i].where, t[i].what);
+        else
+            no_worker = look.life->workers == 0;
+    if (no_worker)
         for (int i = 0; i < look.nlines; i++)
             look.waiting += look.lines[i].q.paused != 1 && look.lines[i].q.ready > 0
                                 ? look.lines[i].q.ready

@@ -21,6 +21,8 @@ struct look { /* what the rules share */
     struct arena *mem;
     struct attention *out;   /* the bad ones */
     struct attention *later; /* the warnings */
+    const char *ended; /* the session that the alert about the scheduler is about; "" = none */
+    bool no_scheduler; /* such an alert is in the list */
 };
 
 static void
@@ -50,16 +52,19 @@ look_at_life(struct look *l)
     struct trouble t[TROUBLES_MAX];
     int n = life_of_store(l->s, l->now, l->mem, t);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        l->no_scheduler = l->no_scheduler || t[i].is_scheduler;
+        l->ended = *t[i].row ? t[i].row : l->ended;
         add_alert(l, &(struct alert){.verdict = VERDICT_BAD,
                                      .screen = *t[i].key - '0',
-                                     .row = "",
+                                     .row = t[i].row,
                                      .where = t[i].where,
                                      .is_words = true,
-                                     .is_missing = true,
+                                     .is_missing = !*t[i].row,
                                      .what = t[i].what,
-                                     .key = t[i].key,
-                                     .act = "look"});
+                                     .key = *t[i].row ? "K" : t[i].key,
+                                     .act = *t[i].row ? "end it" : "look"});
+    }
 }
 
 static void
@@ -299,7 +304,8 @@ look_at_schedules(struct look *l)
 
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_schedule(&rows[i], read);
-        if (v >= VERDICT_WARN)
+        bool is_late = v == VERDICT_BAD && strcmp(rows[i].state, "failed") != 0;
+        if (v >= VERDICT_WARN && !(is_late && l->no_scheduler)) /* one cause, one alert */
             add_alert(l, &(struct alert){.verdict = v,
                                          .screen = ON_SCHEDULES,
                                          .row = rows[i].name,
@@ -340,7 +346,7 @@ look_at_database(struct look *l)
     h.now_ms = l->now;
     int n = h.server ? health_advice(&h, l->mem, advice, ALERTS_MOST) : 0;
     for (int i = 0; i < n; i++) {
-        bool said = advice[i].calm;
+        bool said = advice[i].calm || (*l->ended && !strcmp(advice[i].id, l->ended));
         for (int j = 0; j < i && *advice[i].id; j++)
             said = said || !strcmp(advice[j].id, advice[i].id);
         struct alert a = of_advice(l, &advice[i]);
@@ -363,6 +369,7 @@ attention(const struct store *s, const struct attention_of *of, struct arena *me
                      .utc = of->utc,
                      .workers = workers_of(nodes, nnodes),
                      .mem = mem,
+                     .ended = "",
                      .out = out,
                      .later = &later};
 

@@ -32,7 +32,8 @@ const struct check_kind check_kinds[CHECKS] = {
     [CHECK_STALLED] = {"stalled", "how long nothing has completed while jobs run or wait", true, true,
                        STALLED_WARN_S, STALLED_CRIT_S},
     [CHECK_WORKER] = {"worker", "how many jobs wait while no worker is alive", false, false, NONE, 0},
-    [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive", false, false, 0, NONE},
+    [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive, 2 = for 30 s and something depends on it", false, false,
+                         0, 1},
     [CHECK_EXPIRED] = {"expired", "leases that have expired and that nobody took back", false, false, 0, NONE},
     [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NONE, 0},
     [CHECK_OVERDUE] = {"overdue", "how late the most overdue schedule is", true, false,
@@ -437,8 +438,10 @@ judge_life(struct judge *j)
             ? arena_printf(j->mem, "no worker is alive, %s wait%s",
                            fmt_plural(look->waiting, "job").s, look->waiting == 1 ? "s" : "")
             : say_count(j, life->workers, "worker", ""));
-    put(j, CHECK_SCHEDULER, NULL, life->scheduler_alive == 0,
-        life->scheduler_alive == 0 ? "no scheduler is alive" : "a scheduler is alive");
+    put(j, CHECK_SCHEDULER, NULL, look->no_scheduler ? 2 : life->scheduler_alive == 0,
+        look->no_scheduler           ? look->no_scheduler
+        : life->scheduler_alive == 0 ? "no scheduler is alive"
+                                     : "a scheduler is alive");
     double late = life->overdue > 0 && life->overdue_ms != FIELD_NULL
                       ? fmax(0, (double)(look->now_ms - life->overdue_ms) / 1000)
                       : 0;

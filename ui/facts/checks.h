@@ -71,6 +71,7 @@ struct check_look {           /* the rows that were read; NULL and 0 = not known
     const struct health_server *server;
     const struct health_session *sessions;
     int nsessions;
+    const char *no_scheduler; /* what is wrong with the scheduler (life.h); NULL = nothing */
     int64_t waiting; /* jobs that wait while no worker is alive (life.h); 0 = one is alive */
     bool foreign, has_minutes, has_leases, has_heartbeats;
     int64_t now_ms;

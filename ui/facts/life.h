@@ -1,5 +1,5 @@
-/* Whether anybody works at all: jobs wait and no worker is alive, or schedules are overdue and no
- * scheduler is alive. Pure: rows in, sentences out. */
+/* Whether anybody works at all: jobs wait and no worker is alive; or the scheduler is gone and
+ * something depends on it. Pure: rows in, sentences out. */
 #ifndef UI_FACTS_LIFE_H
 #define UI_FACTS_LIFE_H
 
@@ -10,7 +10,10 @@
 #include "model/base/mem.h"
 #include "model/store/store.h"
 
-enum { LIFE_PATIENCE_MS = 15000 }; /* a job that has waited for less is no sign of trouble */
+enum {
+    LIFE_PATIENCE_MS = 15000, /* a job that has waited for less is no sign of trouble */
+    LIFE_SCHEDULER_MS = 30000 /* a scheduler without a sign of life for less is no trouble */
+};
 
 struct life_look {              /* the rows that were read; no row = no sign */
     const struct life_row *row; /* NULL: the nodes decide, if they have heartbeats */
@@ -25,6 +28,8 @@ struct trouble {
     const char *where; /* who is missing: "no worker or scheduler" */
     const char *what;  /* the consequence, and how to start one */
     const char *key;   /* the digit of the screen that shows it */
+    const char *row;   /* the session on that screen that should be ended; "" = none */
+    bool is_scheduler; /* else it is about the workers */
 };
 enum { TROUBLES_MAX = 2 };
 /* Fills out with the troubles; the texts live in mem. Returns their number. */

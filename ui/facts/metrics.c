@@ -10,6 +10,7 @@
 
 #include "model/base/text.h"
 #include "model/store/health.h"
+#include "ui/facts/life.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
 
@@ -240,6 +241,20 @@ scheduler_alive(const struct metrics_source *m, struct figures *s)
 }
 
 static void
+scheduler_missing(const struct metrics_source *m, struct figures *s)
+{
+    struct trouble t[TROUBLES_MAX];
+    struct arena *mem = arena_new();
+    int n = life_of_store(m->store, store_now_ms(m->store), mem, t), found = 0;
+
+    for (int i = 0; i < n; i++)
+        found += t[i].is_scheduler;
+    if (store_life(m->store))
+        add(s, "", found > 0);
+    arena_free(mem);
+}
+
+static void
 overdue_of(const struct metrics_source *m, struct figures *s)
 {
     const struct life_row *life = store_life(m->store);
@@ -338,6 +353,7 @@ static const struct family {
     {"queuetop_slots", GAUGE, "", "Jobs that living nodes can run at a time.", slots_of, NULL, false},
     {"queuetop_workers_alive", GAUGE, "", "Workers with a recent heartbeat.", workers_alive, NULL, false},
     {"queuetop_scheduler_alive", GAUGE, "", "1 = a scheduler is active.", scheduler_alive, NULL, false},
+    {"queuetop_scheduler_missing", GAUGE, "", "1 = none is, for 30 s, and jobs or schedules depend on it.", scheduler_missing, NULL, false},
     {"queuetop_leases_expired", GAUGE, "", "Leases that have expired and are not yet taken back.", expired_of, NULL, false},
     {"queuetop_schedules_overdue", GAUGE, "", "Schedules with a run that is overdue.", overdue_of, NULL, false},
     {"queuetop_database_oldest_transaction_seconds", GAUGE, "seconds", "How long the oldest transaction has been open.", oldest_transaction, NULL, false},
