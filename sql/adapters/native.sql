@@ -98,8 +98,8 @@ from {schema}.queue_pace()
 -- A worker need not register: leases that have not expired count as signs of a worker, and sessions that wait in a slot
 -- for a push (48_wake), too. The scheduler also waits in slot 0. A worker that finds no scheduler makes the step
 -- itself, so a schedule may run without a scheduler.
--- Column scheduler_ms is the last sign of a scheduler that is not alive any more; if a sleeping one promised a time that
--- has not come, the last step counts. Columns held_* name the transaction that holds the scheduler's row
+-- Column scheduler_ms is the last sign of a scheduler that is not alive any more; if a sleeping one promised a time
+-- that has not come, the last step counts. Columns held_* name the transaction that holds the scheduler's row
 -- (scheduler_lock) for so long that it is no step, 10 s idle or a minute. Without pg_monitor its start is not known.
 with worker as (
     select count(*) as n from (

@@ -76,7 +76,8 @@ with me as (
            (extract(epoch from prepared) * 1000)::bigint,
            (extract(epoch from prepared) * 1000)::bigint, age(transaction)::bigint,
            'rollback prepared ' || quote_literal(gid),
-           null, null, false, false, null, 'a prepared transaction has no process: commit prepared or rollback prepared ends '
+           null, null, false, false, null,
+           'a prepared transaction has no process: commit prepared or rollback prepared ends '
                                     'it'
     from pg_prepared_xacts where database = current_database()
     union all
@@ -86,7 +87,8 @@ with me as (
            format('keeps %s of WAL; select pg_drop_replication_slot(%L)',
                   coalesce(pg_size_pretty(case when pg_is_in_recovery()
                then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn), 'nothing'), slot_name),
-           null, null, false, false, null, 'a replication slot has no transaction: its reader must catch up, or the slot be '
+           null, null, false, false, null,
+           'a replication slot has no transaction: its reader must catch up, or the slot be '
                                     'dropped'
     from pg_replication_slots
     where (xmin is not null or catalog_xmin is not null or not active)

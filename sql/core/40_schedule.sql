@@ -34,8 +34,8 @@ begin
         perform set_config('idle_in_transaction_session_timeout', '10s', true);
     end if;
 end $$;
-comment on function act_lock() is 'scheduler_lock(true) for acts. Nothing is scheduled until their transaction ends: if '
-    'its client leaves it idle for 10 s, the server ends the session, and the act is undone. A shorter '
+comment on function act_lock() is 'scheduler_lock(true) for acts. Nothing is scheduled until their transaction ends: '
+    'if its client leaves it idle for 10 s, the server ends the session, and the act is undone. A shorter '
     'idle_in_transaction_session_timeout of the session stays';
 
 create or replace function still(until timestamptz) returns boolean

@@ -85,7 +85,7 @@ an_empty_queue_is_well(void **state)
 {
     (void)state;
     want(0, "-w backlog=0 -w oldest=1s", "QUEUETOP OK: ");
-    want(0, "", " | 'worker'=0;;0;0 'scheduler'=0;0;;0 ");
+    want(0, "", " | 'worker'=0;;0;0 'scheduler'=0;0;1;0 ");
 }
 
 static void

@@ -244,6 +244,12 @@ db_limit_ms(const struct db *db, int ms)
 }
 
 void
+db_be_patient(struct db *db, int warn_ms, int drop_ms)
+{
+    (void)db, (void)warn_ms, (void)drop_ms;
+}
+
+void
 db_move(struct db *db, const char *why)
 {
     (void)db, (void)why;
