@@ -123,17 +123,17 @@ static void
 answer(struct claimer *c, const struct token *t, const bool *chosen, int n, const char *said)
 {
     char *tokens = arrays(t, chosen, n);
-    bool any = false;
+    int many = 0;
 
     for (int i = 0; i < n; i++)
-        any = any || chosen[i];
-    for (int i = 0; any && i < 3; i++) {
+        many += chosen[i];
+    for (int i = 0; many > 0 && i < 3; i++) {
         PGresult *r =
             !strcmp(said, "fail")
                 ? soak_ask(c->s, &c->conn,
                            "select outcome from queues.fail('%s', %s, array_fill('it broke'::text, "
                            "array[%d]))",
-                           c->node, tokens, n)
+                           c->node, tokens, many)
                 : soak_ask(c->s, &c->conn, "select outcome from queues.%s('%s', %s)", said, c->node,
                            tokens);
         if (r) {

@@ -405,7 +405,7 @@ test_finds_mistakes(void **state)
         {"{ms(due)}",                                                    "extract(epoch from due) * 1000",  "is not bigint"                          },
         {"set status = 'waiting', due = now(), tries = 0, ended = null", "set status = status",
          "as changed, but it is as it was"                                                                                                           },
-        {"'unknown' as state",                                           "'alive' as state",                "state is \"alive\", not one of up late" },
+        {"'unknown' as state",                                           "'alive' as state",                "state is \"alive\", not one of up asleep late" },
         {"when 'done' then 'completed'",                                 "when 'done' then 'complted'",
          "state is \"complted\", not one of"                                                                                                         },
         {"null::bigint as lease_until_ms",                               "null::bigint as lease_untill_ms",
