@@ -219,7 +219,9 @@ cancels_a_statement_that_waits(void **state)
     char text[200];
 
     (void)state;
-    pg_run(con_db(), "create table pay (i int); grant all on pay to etl");
+    pg_run(
+        con_db(),
+        "create table pay (i int); grant select, insert, update, delete, truncate on pay to etl");
     holder = etl_holds();
     c = etl();
     pg_run(holder, "lock table queues.pay in access exclusive mode");
@@ -263,7 +265,9 @@ names_the_root_of_a_wait(void **state)
     char text[200];
 
     (void)state;
-    pg_run(con_db(), "create table pay (i int); grant all on pay to etl");
+    pg_run(
+        con_db(),
+        "create table pay (i int); grant select, insert, update, delete, truncate on pay to etl");
     holder = etl_holds();
     c = etl();
     pg_run(holder, "lock table queues.pay in access exclusive mode");
@@ -577,7 +581,8 @@ set_up(void **state)
     pg_restart("fast");
     c = pg_connect(pg_dsn("model"));
     pg_run(c, "grant usage on schema queues to etl");
-    pg_run(c, "grant all on all tables in schema queues to etl");
+    pg_run(c,
+           "grant select, insert, update, delete, truncate on all tables in schema queues to etl");
     PQfinish(c);
     return 0;
 }
