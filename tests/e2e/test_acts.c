@@ -536,7 +536,7 @@ purges(void **state)
     vt_want(&vt, "\"7\" has no unit: write 7s, 7m, 7h or 7d");
     vt_keys(&vt, "C-u text:59m enter");
     vt_want(&vt, "an hour at least; less: purge --force");
-    pg_run(con_db(), "create table history_old partition of history "
+    pg_run(con_db(), "create table history_20200101 partition of history "
                      "for values from ('2020-01-01') to ('2020-01-02')");
     pg_run(con_db(), "update history set finished = '2020-01-01 12:00Z'");
     vt_keys(&vt, "C-u text:1h enter");

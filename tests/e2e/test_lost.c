@@ -54,14 +54,14 @@ waits_for_a_long_count(void **state)
                      "text, n bigint, why text) language sql stable as $$ select 'purged', "
                      "500::bigint, 'completed' from pg_sleep(9) $$");
     con_start(&vt, 24, 80, NULL);
-    vt_keys(&vt, "P tab tab C-u text:1ms enter");
+    vt_keys(&vt, "P tab tab C-u text:1h enter");
     vt_want(&vt, "counting");
     pg_wait(con_db(), "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "1",
             3000);
     vt_keys(&vt, "esc esc");
     pg_wait(con_db(), "select count(*) from pg_stat_activity where wait_event = 'PgSleep'", "0",
             3000);
-    vt_keys(&vt, "P tab tab C-u text:1ms enter");
+    vt_keys(&vt, "P tab tab C-u text:1h enter");
     assert_true(vt_came(&vt, "500 jobs", 60000));
     vt_keys(&vt, "esc esc");
     con_quit(&vt);

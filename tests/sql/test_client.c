@@ -48,6 +48,7 @@ static const struct {
     {"push_one",           9,  "id pushed"                                                 },
     {"push_one_bytes",     10, "id pushed"                                                 },
     {"schedule",           4,  "active cut promoted stolen wait_ms look_ms waits late fold"},
+    {"scheduler_holder",   0,  "state"                                                     },
     {"scheduler_sleep",    5,  "state"                                                     },
     {"scheduler_stop",     1,  "state"                                                     },
     {"wake",               1,  "state"                                                     },

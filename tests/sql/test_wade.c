@@ -81,7 +81,8 @@ many_fail_in_one_call(void **state)
         "many_fail",
         "with h as (select array_agg(lease order by n) l, array_agg(version order by n) v,"
         " array_agg(seq order by n) s, array_agg('x'::text) e from t.held)"
-        " select count(*) from h, fail('n', h.l, h.v, h.s, h.e, final => array[true])"
+        " select count(*) from h, fail('n', h.l, h.v, h.s, h.e, final => array_fill(true, "
+        "array[cardinality(h.l)]))"
         " where outcome in ('retry', 'failed')");
 }
 
@@ -292,7 +293,7 @@ due_and_cancelled(void **state)
     held = idle_look(c);
     print_message("a look without a scheduler: %" PRId64 " pages, %" PRId64 " fresh\n", held,
                   claim);
-    assert_true(held < claim + 100);
+    assert_true(held < claim + 200); /* it reads the dead versions of the row of schedulers, too */
     pg_run(c, "insert into queue (queue, payload, state, run_after) select 'r', '{}', 'scheduled',"
               " now() - i * interval '1 h' from generate_series(0, 2) i");
     expect(c, "3", "select promoted from schedule('test')");
