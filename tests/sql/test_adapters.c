@@ -391,29 +391,29 @@ test_finds_mistakes(void **state)
 {
     static const struct wrong_file wrong[] = {
         {"worker as node, 'unknown' as state",                           "worker as node",
-         "nodes:83 column state is missing"                                                                                                          },
+         "nodes:83 column state is missing"                                                                                                                },
         {"task as queue, null::boolean",                                 "task as queue, null::text",
-         "column paused is not boolean"                                                                                                              },
+         "column paused is not boolean"                                                                                                                    },
         {"from {schema}.jobs\nwhere status <> 'done' group",
-         "from {schema}.job\nwhere status <> 'done' group",                                                 "queues:22 42P01"                        },
+         "from {schema}.job\nwhere status <> 'done' group",                                                 "queues:22 42P01"                              },
         {"id::text = any($1::text[]) and status <> 'working'",
-         "id = any($1::bigint[]) and status <> 'working'",                                                  "delete:"                                },
+         "id = any($1::bigint[]) and status <> 'working'",                                                  "delete:"                                      },
         {"where id::text = any($1::text[]) and status <> 'working'",
-         "where $1::text[] is not null and status <> 'working'",                                            "nobody asked for"                       },
+         "where $1::text[] is not null and status <> 'working'",                                            "nobody asked for"                             },
         {"and ($4::text[] is null or id::text = any($4::text[]))",
-         "and coalesce($4::text[], '{}') is not null",                                                      "answers rows for ids that are none"     },
-        {"{ms(due)}",                                                    "extract(epoch from due) * 1000",  "is not bigint"                          },
+         "and coalesce($4::text[], '{}') is not null",                                                      "answers rows for ids that are none"           },
+        {"{ms(due)}",                                                    "extract(epoch from due) * 1000",  "is not bigint"                                },
         {"set status = 'waiting', due = now(), tries = 0, ended = null", "set status = status",
-         "as changed, but it is as it was"                                                                                                           },
-        {"'unknown' as state",                                           "'alive' as state",                "state is \"alive\", not one of up asleep late" },
+         "as changed, but it is as it was"                                                                                                                 },
+        {"'unknown' as state",                                           "'alive' as state",                "state is \"alive\", not one of up asleep late"},
         {"when 'done' then 'completed'",                                 "when 'done' then 'complted'",
-         "state is \"complted\", not one of"                                                                                                         },
+         "state is \"complted\", not one of"                                                                                                               },
         {"null::bigint as lease_until_ms",                               "null::bigint as lease_untill_ms",
-         "column lease_untill_ms is not known, is it lease_until_ms?"                                                                                },
+         "column lease_untill_ms is not known, is it lease_until_ms?"                                                                                      },
         {"-- name: rescue\n",
          "-- name: reschedule\n-- params: ids at\nupdate {schema}.jobs set due = $2::timestamptz\n"
          "where id::text = any($1::text[]) and $2::timestamptz > now()\n"
-         "returning id::text, 'scheduled' as state;\n\n-- name: rescue\n",                                  "for a time to come, none for 2001-01-01"},
+         "returning id::text, 'scheduled' as state;\n\n-- name: rescue\n",                                  "for a time to come, none for 2001-01-01"      },
     };
 
     (void)state;
