@@ -146,7 +146,8 @@ what_no_standby_has_is_in_doubt(void **state)
         if (!is_held)
             assert_string_equal(pg_finish(waits), "");
     }
-    proc_check(4, "", "alone: no standby has confirmed it", "-d \"%s\" push later", dsn);
+    proc_check(4, "", "alone: no standby has confirmed it", "-d \"%s\" push later --timeout 8s",
+               dsn);
     proc_open_gate("gate");
     proc_want(&worker, "alone: no standby has confirmed it");
     pg_run(conn, "alter system reset synchronous_standby_names");
