@@ -1,14 +1,22 @@
 -- The parts of the scheduler's step. `queuetop schedule` calls schedule(holder) again and again; a claim that finds
 -- nothing calls it once, if no scheduler lives. Everything in this file runs under the lock of scheduler row 0.
 
-create or replace function scheduler_lock(wait boolean) returns boolean
-language plpgsql set search_path from current as $$
+create or replace function isolation_check() returns void
+language plpgsql stable as $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007',
             hint = 'If the database has another default: alter role ... set default_transaction_isolation = '
                    '''read committed''';
     end if;
+end $$;
+comment on function isolation_check() is 'Raises QT007 in a transaction that reads everything as of its beginning. '
+    'What takes a lock and then looks again would not see what others have committed before the lock was free';
+
+create or replace function scheduler_lock(wait boolean) returns boolean
+language plpgsql set search_path from current as $$
+begin
+    perform isolation_check();
     if wait then
         perform from scheduler where term = 0 for update;
     else

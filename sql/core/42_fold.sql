@@ -122,6 +122,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set enable_hashjoin = on as $$
 begin
+    perform isolation_check();
     if not must_fold(grace) or moved() then -- in another cluster the scheduler first counts anew
         return false;
     end if;

@@ -154,9 +154,7 @@ declare
     groups jsonb;
     c      record;
 begin
-    if current_setting('transaction_isolation') <> 'read committed' then
-        raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007';
-    end if;
+    perform isolation_check();
     if not exists (select from checked where checked.queue = compare_queue.queue) and may_note() then
         insert into checked (queue, at) values (compare_queue.queue, begun) on conflict do nothing;
     end if;
@@ -427,6 +425,7 @@ declare
     named boolean;
     wait  int;
 begin
+    perform isolation_check();
     if moved() then -- the scheduler counts anew first
         return 1000;
     end if;

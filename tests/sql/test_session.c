@@ -161,7 +161,9 @@ other_isolation_levels_are_refused_or_work(void **state)
         "select pause(" ACT(32) ", 'q')",
         "select release(" ACT(33) ", 1, 'n')",
         "select cancel(" ACT(34) ", 1, array(select id from queue))",
-        "select check_queue('q')"};
+        "select check_queue('q')",
+        "select fold_beside()",
+        "select keep_books()"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
