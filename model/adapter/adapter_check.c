@@ -179,6 +179,32 @@ check_changes(struct check *c, const struct rowset *rows, struct result *const l
             same);
 }
 
+/* What a user lacks without a column that may be missing. */
+static const struct {
+    const struct record *rec;
+    const char *column, *lacks;
+} costs[] = {
+    {&record_count, "pushed",         "no rate of what comes in"                              },
+    {&record_count, "completed",      "no rate of what goes out, no checks drain and stalled" },
+    {&record_count, "fails",          "no check failures"                                     },
+    {&record_node,  "heartbeat_ms",   "no age of a heartbeat, and nobody is known to be alive"},
+    {&record_node,  "leases",         "running counts as what a dead node holds"              },
+    {&record_node,  "expired",        "check reads all leases each time"                      },
+    {&record_job,   "lease_until_ms", "no time that is left of a lease"                       },
+    {&record_job,   "stale",          "a job without a worker looks like one that runs"       },
+};
+
+static void
+note_costs(struct check *c, const struct record *rec, const struct result *r)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; c->found.ok && i < sizeof costs / sizeof *costs && len < sizeof c->text; i++)
+        if (costs[i].rec == rec && result_col(r, costs[i].column) < 0)
+            len += (size_t)snprintf(c->text + len, sizeof c->text - len, "%swithout %s: %s",
+                                    len ? "; " : "", costs[i].column, costs[i].lacks);
+}
+
 /* The sum of the jobs in a preview: each row counts any number of jobs, also none. */
 static int
 sum_of(const struct rowset *rows)
@@ -210,6 +236,7 @@ check_answer(struct check *c, enum section_id s, struct result *r, struct result
     }
     check_names(c, rec, r);
     check_states_known(c, rec, r);
+    note_costs(c, rec, r);
     if (!record_decode(rec, r, &rows, &e)) {
         note_wrong(c, "%s", e.text);
         return;

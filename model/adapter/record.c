@@ -220,6 +220,12 @@ node_is_gone(const struct node_row *n)
     return state == NODE_DEAD || state == NODE_UNKNOWN;
 }
 
+int64_t
+node_held(const struct node_row *n)
+{
+    return n->leases == FIELD_NULL ? n->running : n->leases;
+}
+
 #define L(f) offsetof(struct lease_row, f)
 static const struct field lease_fields[] = {
     {"lease",          F_I64, L(lease),          true },

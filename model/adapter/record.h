@@ -132,6 +132,8 @@ extern const char
     *const node_states[]; /* the words, by enum node_state from NODE_UP on; NULL ends */
 /* Nobody works there any more, as far as is known: dead, or it never registered. */
 bool node_is_gone(const struct node_row *n);
+/* What the node holds: its leases. If leases are not known there: the jobs that run there. */
+int64_t node_held(const struct node_row *n);
 
 struct life_row {    /* whether anybody works; of the whole system */
     int64_t workers; /* workers that sent a heartbeat, hold a valid lease, or wait for a push */

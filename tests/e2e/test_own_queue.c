@@ -142,6 +142,8 @@ checks_a_file(void **state)
     proc_check(0, "the file is good", NULL, "adapter check %s", good);
     proc_check(0, "13 sections fit; everything was rolled back", NULL, "adapter check %s \"%s\"",
                good, pg_dsn("shop"));
+    proc_check(0, "without completed: no rate of what goes out", NULL, "adapter check %s \"%s\"",
+               good, pg_dsn("shop"));
     proc_check(0, "-     requeue ", NULL, "adapter check %s --read-only \"%s\"", good,
                pg_dsn("shop"));
     proc_check(1, NULL, "no tables of the shop's own jobs table in", "adapter check %s \"%s\"",

@@ -257,6 +257,24 @@ leases_and_nodes(void **state)
     assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
 }
 
+/* An adapter may leave out leases and expired. */
+static void
+nodes_that_do_not_tell_their_leases(void **state)
+{
+    struct node_row node = {
+        .node = "x", .state = "dead", .running = 114, .leases = FIELD_NULL, .expired = FIELD_NULL};
+
+    (void)state;
+    look.nodes = &node;
+    look.nnodes = 1;
+    assert_true(check_needs_leases(&look, &limits));
+    judged(CHECK_DEAD);
+    assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
+    assert_string_equal(seen.seen[CHECK_DEAD].text, "1 dead node holds jobs: x");
+    node.running = 0;
+    assert_int_equal(judged(CHECK_DEAD), VERDICT_WELL);
+}
+
 static void
 nobody_lives(void **state)
 {
@@ -359,6 +377,7 @@ main(void)
                                        CASE(a_queue_stands_still),
                                        CASE(the_asked_queue_stands_still),
                                        CASE(leases_and_nodes),
+                                       CASE(nodes_that_do_not_tell_their_leases),
                                        CASE(nobody_lives),
                                        CASE(books_of_the_whole),
                                        CASE(never_empty),

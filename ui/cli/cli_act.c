@@ -356,7 +356,7 @@ tell_held(const struct act_run *r)
 {
     const struct node_row *n = action_evidence(r->action);
 
-    if (action_act(r->action) != ACT_RELEASE || !n || r->words->all || n->leases <= 0)
+    if (action_act(r->action) != ACT_RELEASE || !n || r->words->all || node_held(n) <= 0)
         return;
     tell_evidence(r);
     bool is_dead = node_state(n) == NODE_DEAD && n->session_alive != 1;

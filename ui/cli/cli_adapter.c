@@ -289,6 +289,8 @@ say_finding(void *ctx, const struct adapter_finding *f)
     else
         buf_printf(&b, "ok    %-18s %d row%s in %d questions", name, f->rows,
                    f->rows == 1 ? "" : "s", f->runs);
+    if (f->ok && !f->left_out && *f->text)
+        buf_printf(&b, "; %s", f->text);
     r->good += f->ok && !f->left_out;
     r->bad += !f->ok;
     say_clean(b.data);

@@ -94,9 +94,11 @@ static const char *
 say_node(struct look *l, const struct node_row *n)
 {
     const char *ago = "",
-               *leases = arena_printf(l->mem, "%s with %s", fmt_plural(n->leases, "lease").s,
-                                      fmt_plural(n->running, "job").s);
+               *held = arena_printf(l->mem, "%s", fmt_plural(n->running, "running job").s);
 
+    if (n->leases != FIELD_NULL)
+        held = arena_printf(l->mem, "%s with %s", fmt_plural(n->leases, "lease").s,
+                            fmt_plural(n->running, "job").s);
     if (n->heartbeat_ms != FIELD_NULL)
         ago = arena_printf(l->mem, "%s ago", fmt_age(l->now - n->heartbeat_ms).s);
     if (node_state(n) == NODE_UNKNOWN && l->foreign)
@@ -107,9 +109,9 @@ say_node(struct look *l, const struct node_row *n)
                                   fmt_plural(n->running, "running job").s,
                                   n->running == 1 ? "s" : "ve");
     if (node_state(n) == NODE_DEAD && *ago)
-        return arena_printf(l->mem, "died %s, holds %s", ago, leases);
+        return arena_printf(l->mem, "died %s, holds %s", ago, held);
     if (node_is_gone(n))
-        return arena_printf(l->mem, "no heartbeat ever, holds %s", leases);
+        return arena_printf(l->mem, "no heartbeat ever, holds %s", held);
     if (node_is_cut_off(n))
         return arena_printf(l->mem, "its database session is gone, last heartbeat %s", ago);
     return arena_printf(l->mem, "last heartbeat %s%s%s", ago, n->leases > 0 ? ", holds " : "",

@@ -365,7 +365,7 @@ bool
 check_needs_leases(const struct check_look *look, const struct check_limits *limits)
 {
     for (int i = 0; i < look->nnodes; i++)
-        if (look->nodes[i].expired > 0)
+        if (look->nodes[i].expired > 0 || look->nodes[i].expired == FIELD_NULL)
             return true;
     return anything_may_stand(look, limits);
 }
@@ -376,23 +376,25 @@ static void
 judge_nodes(struct judge *j)
 {
     const struct check_look *look = j->look;
-    const char *name = NULL;
+    const char *name = NULL, *what = "jobs";
     int dead = 0;
 
     for (int i = 0; i < look->nnodes; i++)
         if (verdict_of_node(&look->nodes[i], look->foreign) == VERDICT_BAD) {
             name = name ? name : look->nodes[i].node;
+            what = look->nodes[i].leases == FIELD_NULL ? what : "leases";
             dead++;
         }
     if (!look->has_heartbeats)
         return;
     put(j, CHECK_DEAD, NULL, dead,
-        dead ? arena_printf(j->mem, "%s hold%s leases: %s%s", fmt_plural(dead, "dead node").s,
-                            dead == 1 ? "s" : "", name, dead > 1 ? " and others" : "")
+        dead ? arena_printf(j->mem, "%s hold%s %s: %s%s", fmt_plural(dead, "dead node").s,
+                            dead == 1 ? "s" : "", what, name, dead > 1 ? " and others" : "")
              : "no dead node holds leases");
 }
 
-/* Judges expired leases. The leases are read only if the nodes report expired ones. */
+/* Judges expired leases. The leases are read only if a node reports expired ones, or does not tell.
+ */
 static void
 judge_leases(struct judge *j)
 {

@@ -171,7 +171,9 @@ void
 leases_say_release(const struct leases *l, const struct node_row *of, int64_t now_ms, bool utc,
                    struct buf *out)
 {
-    if (of->leases == 1)
+    if (of->leases == FIELD_NULL)
+        buf_str(out, "L releases what it holds");
+    else if (of->leases == 1)
         buf_str(out, "L releases its lease");
     else
         buf_printf(out, "L releases all %s", fmt_plural(of->leases, "lease").s);

@@ -108,7 +108,7 @@ verdict_of_node(const struct node_row *n, bool foreign)
     if (state == NODE_UNKNOWN && foreign)
         return n->expired > 0 ? VERDICT_BAD : VERDICT_WELL;
     if (node_is_gone(n))
-        return n->leases > 0 ? VERDICT_BAD : VERDICT_WELL;
+        return node_held(n) > 0 ? VERDICT_BAD : VERDICT_WELL;
     if (state == NODE_DRAINING)
         return VERDICT_DECIDED;
     return state == NODE_LATE || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;

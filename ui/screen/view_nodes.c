@@ -392,7 +392,7 @@ nodes_remark(struct view *view, struct buf *out)
 
     if (table_say_marked(view, out))
         return false;
-    if (!n || n->leases <= 0 || !node_is_gone(n))
+    if (!n || node_held(n) <= 0 || !node_is_gone(n))
         return say_no_worker(view->app, out);
     if (app_is_foreign(view->app) && n->expired <= 0)
         return say_no_worker(view->app, out);
