@@ -40,6 +40,7 @@ static const struct field count_fields[] = {
     {"retried",   F_I64,  Q(retried),   true },
     {"run_ms",    F_I64,  Q(run_ms),    true },
     {"blocked",   F_I64,  Q(blocked),   true },
+    {"expired",   F_I64,  Q(expired),   true },
     {"approx",    F_BOOL, Q(approx),    true },
 };
 RECORD(count, count_fields, queue_row);

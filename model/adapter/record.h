@@ -19,7 +19,8 @@ struct queue_row {
     int64_t paused_ms;                                /* since when */
     int weight, max_running;                          /* INT_MIN = none */
     int64_t scheduled, ready, retry, running, failed; /* exact */
-    int64_t
+    int64_t expired, /* running, but the lease has ended; FIELD_NULL = the nodes tell, or nothing
+                        does */
         blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */

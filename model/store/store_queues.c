@@ -150,7 +150,7 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
                                                .max_running = INT32_MIN};
     struct queue_row q = config ? *config : no_config;
 
-    q.oldest_ms = q.blocked = q.kept_completed = q.kept_cancelled = FIELD_NULL;
+    q.oldest_ms = q.blocked = q.expired = q.kept_completed = q.kept_cancelled = FIELD_NULL;
     q.wait_p50_ms = q.wait_p99_ms = q.run_p50_ms = q.run_p99_ms = FIELD_NULL;
     q.failed_hour = q.failed_left = FIELD_NULL;
     store_forget_pace(&q);
@@ -159,6 +159,7 @@ join(const struct queue_row *config, const struct queue_row *count, unsigned tol
         return q;
     q.queue = count->queue;
     q.blocked = count->blocked;
+    q.expired = count->expired;
     q.oldest_ms = count->oldest_ms;
     q.pushed = count->pushed;
     q.completed = count->completed;

@@ -9,13 +9,13 @@
 --   hour ago, which is a guess. A worker may keep its item's row locked while it works; such items are left alone.
 -- note: Finished items are deleted; times are UTC without a zone, as the article writes them.
 -- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
--- lacks: extend: a running job has no lease that could end: nothing takes it away from its worker
+-- lacks: extend: a running job has no lease that could end; release it by its id
 -- lacks: pause: workers pop whatever waits: stop them in their own program
 -- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
 -- lacks: discard: nothing keeps what was discarded: delete the jobs
 -- lacks: priority: the oldest item is popped first
 -- lacks: reschedule: an item has no time at which it is due
--- lacks: purge: its workers delete what has finished; delete --state failed removes what has failed
+-- lacks: purge: finished items are gone; delete --state failed removes failed ones
 
 -- name: detect
 select n.nspname::text as schema
@@ -57,7 +57,8 @@ from sums s
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- order: *: highest id first
+-- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, 'simple_queue' as queue, '' as kind,

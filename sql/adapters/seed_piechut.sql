@@ -89,7 +89,8 @@ from {schema}.queue where state in ('COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED'
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- order: *: highest id first
+-- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key,

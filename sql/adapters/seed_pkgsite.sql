@@ -64,7 +64,7 @@ select 'queue_tasks' as queue, 0::bigint as scheduled,
        0::bigint as retry, s.running, s.failed,
        {ms((select t.created_at from {schema}.queue_tasks t where t.started_at is null
             order by t.started_at, t.created_at limit 1))} as oldest_ms,
-       w.n > 100000 or s.n > 100000 as approx
+       s.expired, w.n > 100000 or s.n > 100000 as approx
 from waiting w, started s
 
 -- name: counts_final

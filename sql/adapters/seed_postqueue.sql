@@ -53,7 +53,9 @@ select coalesce(t.queue_name, '(none)') as queue,
                                  and (visibility_at is null or visibility_at <= now())) as running,
        count(*) filter (where not held and not may_run) as failed,
        {ms(min(coalesce(visibility_at, created)) filter (where not held and may_run
-                     and (visibility_at is null or visibility_at <= now()) and status <> 'in_transit'))} as oldest_ms
+                     and (visibility_at is null or visibility_at <= now()) and status <> 'in_transit'))} as oldest_ms,
+       count(*) filter (where not held and may_run and status = 'in_transit'
+                              and (visibility_at is null or visibility_at <= now())) as expired
 from {schema}.jobs t
 cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
                            t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h
@@ -66,7 +68,8 @@ from {schema}.jobs where status = 'completed' group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- order: *: highest id first
+-- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind,
@@ -138,7 +141,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 
 -- name: requeue
 -- params: ids reset
--- official: no (nack; one more attempt if none is left, and an expiry that has passed is removed)
+-- official: no (nack; a job without attempts gets one more, and an expiry that has passed is removed for good)
 -- guard: only jobs that have failed or wait for their time
 update {schema}.jobs set status = 'pending', visibility_at = now(),
        attempts = case when coalesce($2::boolean, false) then 0 else least(attempts, 3) end,

@@ -7,10 +7,12 @@
 -- note: A worker of this kind takes a task, works and finishes it in one transaction. Until then the task is shown as
 --   waiting, only its row is locked, and a crash gives it back. A task with status running was committed before its
 --   work was done.
--- note: There is no lease, no name of a worker and no error text; stale = running for over an hour, which is a guess.
+-- note: There is no lease and no name of a worker; stale = running for over an hour, which is a guess.
+-- note: Columns that the article suggests are used where the table has them: retry_count, priority, error (also
+--   error_message, last_error).
 -- note: The table has one index, that of its ids: the numbers are those of the newest 100000 tasks.
 -- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
--- lacks: extend: a running job has no lease that could end: nothing takes it away from its worker
+-- lacks: extend: a running job has no lease that could end; release it by its id
 -- lacks: pause: workers take whatever waits: stop them in their own program
 -- lacks: cancel: no worker asks whether its job is still wanted: discard or delete jobs that wait
 -- lacks: reschedule: a task has no time at which it is due
@@ -32,63 +34,56 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                 and pg_catalog.pg_get_expr(d.adbin, d.adrelid) like '''pending''%')
 order by 1
 
+-- name: version
+-- which of the optional columns are there
+select concat_ws(' ', max('priority') filter (where a.attname = 'priority' and t.typname in ('int2', 'int4', 'int8')),
+                 max('error') filter (where a.attname in ('error', 'error_message', 'last_error'))) as version
+from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
+where n.nspname = {schema_lit} and c.relname = 'tasks' and a.attnum > 0 and not a.attisdropped
+
 -- name: queues
 select 'tasks' as queue, null::boolean as paused, 'one table is one queue; who takes from it decides' as info
 
 -- name: counts
 -- no index has the status: only the newest 100000 ids are counted, so that the cost is bounded; approx if there are
 -- more
-with by_status as (
-    select status, count(*) as n, min(created_at) as oldest
-    from (select status, created_at from {schema}.tasks order by id desc limit 100001) x group by status
+with by_state as (
+    select state, count(*) as n, min(created_at) as oldest
+    from (select t.state, t.created_at
+-- part: tasks_rows
+          order by t.id desc limit 100001) x group by state
 )
-select 'tasks' as queue, 0::bigint as scheduled, coalesce(sum(n) filter (where status = 'pending'), 0)::bigint as ready,
-       0::bigint as retry, coalesce(sum(n) filter (where status = 'in_progress'), 0)::bigint as running,
-       coalesce(sum(n) filter (where status = 'failed'), 0)::bigint as failed,
-       {ms(min(oldest) filter (where status = 'pending'))} as oldest_ms,
-       coalesce(sum(n) filter (where status not in ('pending', 'in_progress', 'failed', 'completed', 'cancelled',
-                                                    'canceled')), 0)::bigint
-           as blocked,
+select 'tasks' as queue, 0::bigint as scheduled, coalesce(sum(n) filter (where state = 'ready'), 0)::bigint as ready,
+       0::bigint as retry, coalesce(sum(n) filter (where state = 'running'), 0)::bigint as running,
+       coalesce(sum(n) filter (where state = 'failed'), 0)::bigint as failed,
+       {ms(min(oldest) filter (where state = 'ready'))} as oldest_ms,
+       coalesce(sum(n) filter (where state = 'blocked'), 0)::bigint as blocked,
        coalesce(sum(n) > 100000, false) as approx
-from by_status t
+from by_state b
 
 -- name: counts_final
 -- cost: reads the whole table
-select 'tasks' as queue, count(*) filter (where status = 'completed') as completed,
-       count(*) filter (where status in ('cancelled', 'canceled')) as cancelled
-from {schema}.tasks
+select 'tasks' as queue, count(*) filter (where t.state = 'completed') as completed,
+       count(*) filter (where t.state = 'cancelled') as cancelled
+-- part: tasks_rows
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- newest first by the primary key. Kind, error and words are looked for in the newest n of the rows that fit all other
+-- order: *: highest id first
+-- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
-    select t.id as key, t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
-           case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
-                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled'
-                else 'blocked' end as state,
-           null::int as priority, coalesce(t.retry_count, 0)::int as tries, null::int as max_tries,
-           {ms(t.created_at)} as created_ms, null::bigint as run_after_ms,
-           {ms(t.updated_at)} as changed_ms,
-           case when t.status = 'in_progress' then {ms(t.updated_at)} end as started_ms,
-           case when t.status in ('completed', 'failed') then {ms(t.updated_at)} end as finished_ms,
-           null::text as node, null::bigint as lease_until_ms, '' as error,
-           t.status = 'in_progress' and t.updated_at < now() - interval '1 hour' as stale, t.id::text as cursor
-    from (select null::int as retry_count) d
-    cross join lateral (select id, status, payload, created_at, updated_at, retry_count from {schema}.tasks) t
+    select t.id as key,
+-- part: tasks_columns
+           t.id::text as cursor
+-- part: tasks_rows
     where ($1::text is null or $1::text = 'tasks')
-      and ($2::text[] is null
-           or 'ready' = any($2::text[]) and t.status = 'pending'
-           or 'running' = any($2::text[]) and t.status = 'in_progress'
-           or 'failed' = any($2::text[]) and t.status = 'failed'
-           or 'completed' = any($2::text[]) and t.status = 'completed'
-           or 'cancelled' = any($2::text[]) and t.status in ('cancelled', 'canceled')
-           or 'blocked' = any($2::text[]) and t.status not in ('pending', 'in_progress', 'failed', 'completed',
-                                                               'cancelled', 'canceled'))
+      and ($2::text[] is null or t.state = any($2::text[]))
       and ($7::interval is null or t.created_at < now() - $7::interval)
       and ($8::interval is null or t.created_at > now() - $8::interval)
-      and ($9::int is null or coalesce(t.retry_count, 0)::int >= $9::int)
-      and ($10::int is null or coalesce(t.retry_count, 0)::int <= $10::int)
+      and ($9::int is null or t.retry_count >= $9::int)
+      and ($10::int is null or t.retry_count <= $10::int)
       and ($11::text[] is null
            or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
       and ($14::text is null
@@ -98,22 +93,29 @@ with looked_at as materialized (
 
 -- name: job
 -- params: ids
-select t.id::text as id, 'tasks' as queue, coalesce(t.payload ->> 'task_type', '') as kind,
-       case t.status when 'pending' then 'ready' when 'in_progress' then 'running' when 'failed' then 'failed'
-                when 'completed' then 'completed' when 'cancelled' then 'cancelled' when 'canceled' then 'cancelled'
-            else 'blocked' end as state,
-       null::int as priority, coalesce(t.retry_count, 0)::int as tries, null::int as max_tries,
-       {ms(t.created_at)} as created_ms, null::bigint as run_after_ms,
-       {ms(t.updated_at)} as changed_ms,
-       case when t.status = 'in_progress' then {ms(t.updated_at)} end as started_ms,
-       case when t.status in ('completed', 'failed') then {ms(t.updated_at)} end as finished_ms,
-       null::text as node, null::bigint as lease_until_ms, '' as error,
-       t.status = 'in_progress' and t.updated_at < now() - interval '1 hour' as stale, null::text as cursor,
+select
+-- part: tasks_columns
+       null::text as cursor,
        left(t.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(t.payload::text)::bigint as payload_size, t.status::text as raw_state
-from (select null::int as retry_count) d
-    cross join lateral (select id, status, payload, created_at, updated_at, retry_count from {schema}.tasks) t
+-- part: tasks_rows
 where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+
+-- name: groups
+-- params: queue limit
+-- requires: column error
+-- cost: no index finds the tasks that failed
+with failed_jobs as materialized (
+    select t.id, t.error, t.updated_at as ended
+-- part: tasks_rows
+    where t.state = 'failed' and ($1::text is null or $1::text = 'tasks')
+    order by t.id desc limit 5000
+)
+select {error_key(error)} as error_key, 'tasks' as queue, count(*) as n,
+       (select count(*) from failed_jobs) >= 5000 as capped, {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
+       (array_agg(left(error, 1000) order by ended desc))[1] as sample,
+       (array_agg(id::text order by ended desc))[1] as sample_id
+from failed_jobs f group by 1 order by 3 desc, 1 limit coalesce($2::int, 200)
 
 -- name: requeue
 -- params: ids
@@ -122,7 +124,7 @@ where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0
 with pick as (
     select id from {schema}.tasks
     where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status = 'failed' for update skip locked
+      and status in ('failed', 'error') for update skip locked
 )
 update {schema}.tasks t set status = 'pending', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
@@ -153,6 +155,19 @@ with pick as (
 update {schema}.tasks t set status = 'failed', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'failed' as state
 
+-- name: priority
+-- params: ids n
+-- requires: column priority
+-- official: no (a plain column)
+-- guard: only jobs of another priority that wait and whose row no worker has locked
+with pick as (
+    select id from {schema}.tasks
+    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      and status = 'pending' and priority is distinct from $2::int for update skip locked
+)
+update {schema}.tasks t set priority = $2::int from pick where t.id = pick.id
+returning t.id::text, 'ready' as state
+
 -- name: delete
 -- params: ids
 -- official: no
@@ -171,13 +186,13 @@ returning t.id::text, 'deleted' as state
 -- guard: only completed or cancelled jobs; failed ones where asked for
 -- cost: reads the table by its ids
 with pick as (
-    select id from {schema}.tasks
+    select t.id
+-- part: tasks_rows
     where ($1::text is null or $1::text = 'tasks')
-      and case when status in ('cancelled', 'canceled') then 'cancelled' else status end
-          = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s
-                      where s in ('completed', 'cancelled', 'failed')))
-      and coalesce(updated_at, created_at) < coalesce($3::timestamptz, now())
-    order by id limit coalesce($4::int, 1000) for update skip locked
+      and t.state in ('completed', 'cancelled', 'failed')
+      and t.state = any(coalesce($2::text[], '{completed,cancelled}'))
+      and coalesce(t.updated_at, t.created_at) < coalesce($3::timestamptz, now())
+    order by t.id limit coalesce($4::int, 1000) for update of t skip locked
 )
 delete from {schema}.tasks t using pick where t.id = pick.id
 returning t.id::text, 'purged' as state
@@ -185,11 +200,10 @@ returning t.id::text, 'purged' as state
 -- name: purge_preview
 -- params: queue states before
 -- cost: reads the whole table
-select 'purged' as state, count(*) as n, status::text as why
-from {schema}.tasks
+select 'purged' as state, count(*) as n, t.state as why
+-- part: tasks_rows
 where ($1::text is null or $1::text = 'tasks')
-  and case when status in ('cancelled', 'canceled') then 'cancelled' else status end
-      = any(array(select s from unnest(coalesce($2::text[], '{completed,cancelled}')) s
-                  where s in ('completed', 'cancelled', 'failed')))
-  and coalesce(updated_at, created_at) < coalesce($3::timestamptz, now())
-group by status
+  and t.state in ('completed', 'cancelled', 'failed')
+  and t.state = any(coalesce($2::text[], '{completed,cancelled}'))
+  and coalesce(t.updated_at, t.created_at) < coalesce($3::timestamptz, now())
+group by 3

@@ -85,7 +85,7 @@ piechut(void **state)
     has(run(0, "extend --id %s --by 1h --yes", seed_id(b)), "extended");
     value("t", "select lock_timeout > now() + interval '59 min' from queues.work_queue where "
                "lock_key = 'n1'");
-    has(run(3, "release --node n1 --all --yes"), "looks alive");
+    has(run(3, "release --node n1 --all --yes"), "its leases still hold");
     has(run(0, "release --node n1 --all --force --yes"), "1 job ready");
     value("n2",
           "select string_agg(lock_key, ',') from queues.work_queue where lock_key is not null");
@@ -168,6 +168,8 @@ postqueue(void **state)
     value("in_transit t", "select status || ' ' || left((visibility_at > now() + interval '59 "
                           "min')::text, 1) from jobs where id = 'j1'");
     has(run(1, "delete --id j1 --yes"), "takes only jobs that do not run");
+    has(run(0, "leases --json"), "\"job\": \"j1\", \"node\": null, \"queue\": \"q\"");
+    has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
     has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
     has(run(0, "requeue --id j1 --yes"), "1 job ready");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
@@ -219,6 +221,7 @@ teti(void **state)
     /* what it can't do is refused, and so is everything where nothing may change */
     has(run(3, "pause tasks --yes"), "stop them in their own program");
     has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
+    has(run(3, "failures"), "jobs state:failed lists them");
     has(run(3, "delete --id 4 --yes --read-only"), "read-only");
     value("3", "select count(*) from tasks");
     PQfinish(w);

@@ -114,7 +114,7 @@ static const struct seed piechut = {
     WORK_EXPIRE};
 static const struct seed teti = {
     "seed_teti",
-    "truncate tasks restart identity",
+    "truncate tasks restart identity; alter table tasks drop priority, drop error_message",
     "insert into tasks (payload) select jsonb_build_object('task_type', 'mail', 'n', i) from "
     "generate_series(1, %1$s) i",
     NULL,

@@ -641,9 +641,19 @@ teti_committed(void **state)
     said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
     said("2 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
     said("3 purged", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
-    value("2", "select count(*) from tasks");
+    value("1 4", "select string_agg(id::text, ' ' order by id) from tasks");
+    /* other columns that the article suggests, and other words for "finished" */
+    pg_run(c, "alter table tasks add priority int, add error_message text; update tasks set status "
+              "= 'failed', error_message = 'no route' where id = 4");
+    said("no route", seed_job(c, q, "4", "error"));
+    said("4 ready", ACT(q, SEC_REQUEUE, "{4}"));
+    said("4 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{4}", PARAM_N, "3", PARAM_TOTAL));
+    said("3", seed_job(c, q, "4", "priority"));
+    pg_run(c, "insert into tasks (status, payload) values ('done', '{}'), ('error', '{}')");
+    said("0 2 0 0 1 0", seed_counts(c, q));
+    pg_run(c, "delete from tasks where status in ('done', 'error')");
     /* the column of retries is not everybody's */
-    pg_run(c, "alter table tasks drop column retry_count");
+    pg_run(c, "alter table tasks drop retry_count, drop priority, drop error_message");
     said("0", seed_job(c, q, "1", "tries"));
     said("0 2 0 0 0 0", seed_counts(c, q));
     PQfinish(w);

@@ -119,8 +119,9 @@ say_evidence(struct confirm_box *c)
                      : n->session_alive == 0 ? "is gone"
                                              : "can't be seen from here");
     if (action_looks_alive(c->action))
-        question_say(&c->ask, ROLE_BAD, NULL,
-                     "This node looks alive: its jobs may be running now.");
+        question_say(&c->ask, ROLE_BAD, NULL, "%s: its jobs may be running now.",
+                     node_state(n) == NODE_UNKNOWN ? "Its leases still hold"
+                                                   : "This node looks alive");
     else if (action_takes_held(c->action))
         question_say(&c->ask, ROLE_WARN, NULL,
                      "Leases that still hold: if it is only cut off, its jobs run twice.");

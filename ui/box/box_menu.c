@@ -290,16 +290,16 @@ add_action(struct menu *m, int i)
 }
 
 static bool
-is_in_menu(const struct app *a, const struct command *c, enum risk risk)
+is_in_menu(const struct app *a, const struct command *c)
 {
     static const char *const looks[] = {"open", "full", "copy", "copy-row"};
     bool look = false;
 
-    if (!(c->scope & app_scope(a)) || !c->run || c->risk != risk || is_others(a, c))
+    if (!(c->scope & app_scope(a)) || !c->run || is_others(a, c))
         return false;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
         look = look || !strcmp(c->name, looks[i]);
-    return risk != SAFE || look;
+    return c->risk != SAFE || look;
 }
 
 /* The title of the menu: the name of the row or rows that the actions are for. */
@@ -319,22 +319,29 @@ say_target(struct menu *m)
         snprintf(m->title, sizeof m->title, "actions");
 }
 
-/* First the actions that only look, then those that can be taken back, then the others. */
+/* First the actions that only look, then those that can be taken back, then the others; last what
+ * is not possible, so that this hides nothing that is. */
 static void
 actions_fill(struct menu *m)
 {
-    static const char *const groups[] = {
-        [SAFE] = "look", [CHANGES] = "change", [DESTROYS] = "many rows, or no way back"};
+    enum { IMPOSSIBLE = DESTROYS + 1 };
+    static const char *const groups[] = {[SAFE] = "look",
+                                         [CHANGES] = "change",
+                                         [DESTROYS] = "many rows, or no way back",
+                                         [IMPOSSIBLE] = "not possible now"};
+    const struct app *a = m->view.app;
 
     say_target(m);
-    for (enum risk risk = SAFE; risk <= DESTROYS; risk++) {
+    for (int group = SAFE; group <= IMPOSSIBLE; group++) {
         struct item *head = menu_add(m);
         int before = m->n;
         head->head = true;
-        snprintf(head->text, sizeof head->text, "%s", groups[risk]);
-        for (int i = 0; command_at(i); i++)
-            if (is_in_menu(m->view.app, command_at(i), risk))
+        snprintf(head->text, sizeof head->text, "%s", groups[group]);
+        for (int i = 0; command_at(i); i++) {
+            const struct command *c = command_at(i);
+            if (is_in_menu(a, c) && group == (app_why_not(a, c) ? IMPOSSIBLE : (int)c->risk))
                 add_action(m, i);
+        }
         if (m->n == before)
             m->n--;
     }

@@ -383,7 +383,10 @@ decide(struct act_run *r)
     }
     if (action_looks_alive(r->action) && !w->force) {
         tell_evidence(r);
-        cli_say(r->cli, "the node looks alive: nothing was changed; release %s does it anyway",
+        const struct node_row *n = action_evidence(r->action);
+        cli_say(r->cli, "%s: nothing was changed; release %s does it anyway",
+                n && node_state(n) == NODE_UNKNOWN ? "its leases still hold"
+                                                   : "the node looks alive",
                 w->all ? "--force" : "--all --force");
         return CLI_REFUSED;
     }

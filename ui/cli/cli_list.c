@@ -160,11 +160,25 @@ is_group(const struct list_words *w, const void *row)
     return !w->queue || !strcmp(((const struct group_row *)row)->queue, w->queue);
 }
 
+/* Prints the groups of failed jobs. If the queue system records no errors, says what lists its
+ * failed jobs. */
+static int
+look_at_groups(const struct look *l, struct err *e)
+{
+    const struct adapter *a = l->queue->adapter;
+
+    if (adapter_has(a, SEC_GROUPS))
+        return look_at_section(l, e);
+    fail(e, ERR_REFUSED, "%s does not record why jobs failed: jobs state:failed lists them",
+         adapter_title(a));
+    return -1;
+}
+
 static int
 run_failures(struct cli *c, const void *options)
 {
     return list_run(c, options,
-                    &(struct listing){look_at_section, SEC_GROUPS, group_columns, is_group, false});
+                    &(struct listing){look_at_groups, SEC_GROUPS, group_columns, is_group, false});
 }
 
 static int

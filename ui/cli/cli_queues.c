@@ -191,7 +191,7 @@ add_idle(const struct rowset *config, struct rowset *counts)
         if (find_queue(&counted, from[i].queue) || find_queue(&named, from[i].queue) != &from[i])
             continue;
         struct queue_row idle = from[i];
-        idle.oldest_ms = idle.blocked = FIELD_NULL;
+        idle.oldest_ms = idle.blocked = idle.expired = FIELD_NULL;
         idle.pushed = idle.completed = idle.fails = idle.retried = idle.run_ms = FIELD_NULL;
         q[counts->n++] = idle;
     }

@@ -259,6 +259,7 @@ app_sync(struct app *a)
         for (int i = 0; i < a->views.depth; i++) /* also hidden views: their rows may be freed */
             if (a->views.stack[i]->ops->update)
                 a->views.stack[i]->ops->update(a->views.stack[i]);
+        app_fit_screen(a);
         follow_log_note(a);
         follow_hold(a);
         seek_turn(a);

@@ -233,6 +233,10 @@ unsigned app_scope(const struct app *a);
 void app_open(struct app *a, const char *name, const char *arg);
 /* Opens a screen's view in front of the present one, so that Esc comes back ("jobs" of a queue). */
 void app_push(struct app *a, const char *name, const char *arg);
+/* The screen of a digit, or the list of jobs that this queue system has instead. */
+const struct view_ops *app_screen(const struct app *a, int digit);
+/* Changes the screen in front to the one that fits the queue system, when the system is known. */
+void app_fit_screen(struct app *a);
 /* Opens a page in front of its screen, whatever was open before: Esc goes to that screen. */
 void app_open_page(struct app *a, const char *screen, const char *page, const char *arg);
 /* Opens the jobs that a filter finds. If the queue system lacks such a filter, a message says so.

@@ -116,6 +116,15 @@ drop_stack(struct app *a)
     a->views.depth = 0;
 }
 
+const struct view_ops *
+app_screen(const struct app *a, int digit)
+{
+    const struct view_ops *ops = view_screen(digit);
+
+    return ops && ops->stands_in && store_topic(a->store, ops->needs)->unavailable ? ops->stands_in
+                                                                                   : ops;
+}
+
 /* Leaves only this screen on the stack. Only enter_view lets it ask. */
 static void
 put_screen(struct app *a, const struct view_ops *ops, const char *arg)
@@ -126,8 +135,12 @@ put_screen(struct app *a, const struct view_ops *ops, const char *arg)
         leave_view(a);
     drop_stack(a);
     struct view **screen = &a->views.screens[a->at][ops->screen];
+    if (*screen && (*screen)->ops != ops) { /* what stands there has changed */
+        view_free(*screen);
+        *screen = NULL;
+    }
     if (!*screen)
-        *screen = view_new(a, ops, arg);
+        *screen = view_new(a, ops, arg ? arg : ops->home);
     a->views.stack[a->views.depth++] = *screen;
 }
 
@@ -140,8 +153,17 @@ app_open(struct app *a, const char *name, const char *arg)
         app_push(a, name, arg);
         return;
     }
-    put_screen(a, ops, arg);
+    put_screen(a, app_screen(a, ops->screen), arg);
     enter_view(a);
+}
+
+void
+app_fit_screen(struct app *a)
+{
+    const struct view_ops *ops = a->views.stack[0]->ops;
+
+    if (a->views.depth == 1 && app_screen(a, ops->screen) != ops && ops->screen > 0)
+        app_open(a, ops->name, NULL);
 }
 
 void
@@ -149,7 +171,7 @@ app_open_page(struct app *a, const char *screen, const char *page, const char *a
 {
     char *kept = arg ? xstrdup(arg) : NULL; /* it may belong to the view that is freed */
 
-    put_screen(a, view_named(screen), NULL);
+    put_screen(a, app_screen(a, view_named(screen)->screen), NULL);
     a->views.stack[a->views.depth] = view_new(a, view_named(page), kept);
     a->views.depth++;
     enter_view(a);

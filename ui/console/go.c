@@ -227,14 +227,17 @@ go_failed(struct app *a, int digit, const char *text)
     const char *name = view_screen(digit)->name;
     bool words = strpbrk(text, " :~<>=!\"") && !store_queue(a->store, text);
     struct match m = {.word = text};
-    struct filter f;
+    struct filter f = {0};
     struct err e = {0};
 
     look_at_queues(&m, a->store);
     if (!words && !is_one(a, &m, "queue", TOPIC_QUEUES))
         return;
-    char *filter = words ? xstrdup(text) : filter_with("", "queue", m.found);
-    if (filter_parse(filter, &f, NULL, &e))
+    const char *home = app_screen(a, digit)->home;
+    char *filter = words ? xstrdup(text) : filter_with(home ? home : "", "queue", m.found);
+    if (home)
+        go_filtered(a, digit, filter);
+    else if (filter_parse(filter, &f, NULL, &e))
         app_open_page(a, name, name, filter);
     else
         app_say(a, SAY_WARN, "%s", e.text);

@@ -24,13 +24,14 @@ keep_subject(struct app *a, int digit)
 {
     struct view *v = app_view(a);
     bool queue = v->ops->scope == IN_QUEUES, fails = digit == FAILED_DIGIT && !queue;
+    const char *home = fails ? "state:failed" : app_screen(a, digit)->home;
 
     if (!v->ops->page ||
         (digit != JOBS_DIGIT && digit != FAILED_DIGIT && (!queue || digit != NODES_DIGIT)))
         return false;
     char *name = xstrdup(v->ops->subject(v));
-    char *filter = filter_with(fails ? "state:failed" : "", queue ? "queue" : "node", name);
-    if (digit == JOBS_DIGIT || fails)
+    char *filter = filter_with(home ? home : "", queue ? "queue" : "node", name);
+    if (digit == JOBS_DIGIT || home)
         app_push_jobs(a, filter);
     else
         app_push(a, view_screen(digit)->name, digit == FAILED_DIGIT ? filter : name);

@@ -10,7 +10,9 @@
 static struct list *
 list_of(struct view *v)
 {
-    return v->app->options.settings && v->ops->list && !view_in_pane(v) ? v->ops->list(v) : NULL;
+    bool own = v->ops->list && !v->ops->home; /* what stands in has the columns of another list */
+
+    return v->app->options.settings && own && !view_in_pane(v) ? v->ops->list(v) : NULL;
 }
 
 void

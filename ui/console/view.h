@@ -83,8 +83,13 @@ struct view_ops {
     const char *opens; /* kind of page that Enter opens; NULL = depends on the pane */
     int screen;        /* the digit of its tab; 0 = a box or a page of a screen */
     int tab;           /* the tab that is lit while the view is in front */
-    unsigned scope;    /* one bit of enum scope */
-    unsigned topics;   /* bits of enum topic that it shows: only these are asked */
+    /* What stands on the screen if the queue system has no rows for the topic `needs`: the list of
+     * jobs, with `home` as its filter. */
+    const struct view_ops *stands_in;
+    enum topic needs;
+    const char *home;
+    unsigned scope;  /* one bit of enum scope */
+    unsigned topics; /* bits of enum topic that it shows: only these are asked */
     size_t size;
     bool fixed_order; /* the server gives the order: no sorting */
     bool all_sources; /* the screen shows the queues of all sources */

@@ -260,6 +260,20 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
     return said;
 }
 
+/* Leases that have ended, of a system that does not know who holds them. */
+static void
+look_at_expired(struct look *l, const struct queue_row *q)
+{
+    struct alert a = of_queue(q, VERDICT_BAD, "");
+
+    if (q->expired == FIELD_NULL || q->expired <= 0)
+        return;
+    a.screen = ON_NODES;
+    a.what = arena_printf(l->mem, "%s of %s: the lease has ended without an answer",
+                          fmt_count(q->expired).s, fmt_plural(q->running, "running job").s);
+    add_alert(l, &a);
+}
+
 static void
 look_at_queue(struct look *l, const struct queue_row *q)
 {
@@ -267,6 +281,7 @@ look_at_queue(struct look *l, const struct queue_row *q)
     int64_t age = waits ? l->now - q->oldest_ms : FIELD_NULL;
     enum verdict failed = verdict_of_failed(q), old = verdict_of_age(age);
 
+    look_at_expired(l, q);
     if (q->paused == 1)
         return;
     if (failed >= VERDICT_WARN)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/adapter/record.h"
+#include "ui/facts/lease_columns.h"
 #include "ui/facts/verdict.h"
 
 #define F(f) offsetof(struct job_row, f)
@@ -52,6 +53,16 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
         grid_right(g, r, ROLE_TEXT, text);
     } else if (waits && j->run_after_ms != FIELD_NULL)
         grid_right(g, r, ROLE_DIM, fmt_age(c->now_ms - j->run_after_ms).s);
+}
+
+/* When the lease of a running job ends. */
+static void
+draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    const struct job_row *j = row;
+
+    if (!strcmp(j->state, "running"))
+        lease_draw_left(g, r, j->lease_until_ms, c->now_ms);
 }
 
 /* The usual priority is a dot, so that the others are seen. Only of our own queue is it known. */
@@ -98,6 +109,7 @@ role_dim(const void *row, const struct cell_ctx *c)
 static const struct column_special tries_special = {draw_tries, NULL, K_INT, true};
 static const struct column_special priority_special = {draw_priority, NULL, K_INT, true};
 static const struct column_special due_special = {draw_due, NULL, K_BIG, true};
+static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
 static const struct column_special state_special = {draw_state, NULL, K_STATE, false};
 static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
 
@@ -123,6 +135,9 @@ const struct column jobs_columns[] = {
      .only = ON_SCREEN | IN_TABLE, .place = 8},
     {.name = "due", .title = "WHEN", .help = "How long it runs, or when it may start", .kind = K_CUSTOM,
      .offset = F(run_after_ms), .min_w = 10, .max_w = 10, .keep = 2, .special = &due_special,
+     .only = ON_SCREEN},
+    {.name = "left", .title = "LEASE", .help = "Time left on its lease, or since when it has expired",
+     .kind = K_CUSTOM, .offset = F(lease_until_ms), .min_w = 10, .max_w = 11, .keep = 2, .special = &left_special,
      .only = ON_SCREEN},
     {.name = "kind", .title = "KIND", .help = "Kind of job within the queue", .kind = K_TEXT, .offset = F(kind),
      .min_w = 6, .max_w = 14, .keep = 20,
@@ -156,12 +171,15 @@ void
 jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign)
 {
     int w = ID_LEAST;
+    bool leased = false; /* the nodes of our own queue hold the leases, and its Nodes shows them */
 
     for (int i = 0; i < n && foreign; i++) {
         struct fmt id = fmt_id_tail(rows[i].id);
         int need = text_width(id.s, strlen(id.s), TEXT_LINE);
         w = need > w ? need : w;
+        leased |= !strcmp(rows[i].state, "running") && rows[i].lease_until_ms != FIELD_NULL;
     }
+    list_column_lacks(l, "left", !leased);
     list_hide_empty(l, foreign);
     list_set_ctx(l, foreign ? NULL : l);
     list_column_width(l, ID_COLUMN, w < ID_MOST ? w : ID_MOST, w < ID_MOST ? w : ID_MOST);

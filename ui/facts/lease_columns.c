@@ -13,21 +13,24 @@
 
 #define L(f) offsetof(struct lease_line, l.f)
 
-/* The time left on the lease, or the time since it expired. */
-static void
-draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+void
+lease_draw_left(struct grid *g, struct rect r, int64_t until_ms, int64_t now_ms)
 {
-    const struct lease_line *l = row;
-
-    if (l->l.lease_until_ms == FIELD_NULL)
+    if (until_ms == FIELD_NULL)
         return;
-    int64_t left = l->l.lease_until_ms - c->now_ms;
+    int64_t left = until_ms - now_ms;
     char text[64];
     struct fmt age = fmt_age(left < 0 ? -left : left);
     if (left < 0 && (int)(sizeof "over by " - 1 + strlen(age.s)) > r.w) /* never cut in the age */
         age = fmt_age_short(-left);
     snprintf(text, sizeof text, "%s%s", left < 0 ? "over by " : "", age.s);
     grid_right(g, r, left < 0 ? ROLE_BAD : ROLE_TEXT, text);
+}
+
+static void
+draw_left(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
+{
+    lease_draw_left(g, r, ((const struct lease_line *)row)->l.lease_until_ms, c->now_ms);
 }
 
 static void

@@ -12,6 +12,9 @@ struct lease_line {
     char *id;
 };
 
+/* The time left on a lease, or the time since it expired; FIELD_NULL draws nothing. */
+void lease_draw_left(struct grid *g, struct rect r, int64_t until_ms, int64_t now_ms);
+
 enum { LEASE_QUEUE_COLUMN = 2, LEASE_NODE_COLUMN = 3 };
 extern const struct column lease_columns[];
 extern const struct list_def list_of_leases;  /* order: the first to end on top */

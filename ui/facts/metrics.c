@@ -215,10 +215,18 @@ expired_of(const struct metrics_source *m, struct figures *s)
     const struct node_row *rows = store_nodes(m->store, &n);
     int64_t sum = 0;
 
-    if (!store_topic(m->store, TOPIC_NODES)->has_data)
-        return;
+    int nqueues;
+    const struct queue_row *queues = store_queues(m->store, &nqueues);
+    bool told = store_topic(m->store, TOPIC_NODES)->has_data;
     for (int i = 0; i < n; i++)
         sum += rows[i].expired > 0 ? rows[i].expired : 0;
+    for (int i = 0; i < nqueues; i++)
+        if (queues[i].expired != FIELD_NULL) {
+            told = true;
+            sum += queues[i].expired;
+        }
+    if (!told)
+        return;
     add(s, "", (double)sum);
 }
 

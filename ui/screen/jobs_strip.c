@@ -100,8 +100,8 @@ say_state(char *out, int i, const struct queue_row *q, const struct filter *f, i
                         : digits        ? fmt_count_fit(n, digits).s
                                         : fmt_about(n, about).s;
 
-    snprintf(out, WORD, "%s%s%s%s%s", on ? "[" : " ", i ? states[i] : "all", *count ? " " : "",
-             count, on ? "]" : " ");
+    snprintf(out, WORD, "%s%s%s%s%s%s", on ? "[" : " ", i ? states[i] : "all", *count ? " " : "",
+             about && digits && n > 0 ? "~" : "", count, on ? "]" : " ");
 }
 
 static int

@@ -207,13 +207,7 @@ say_order(const struct jobs *v, struct pen *p)
     const char *order = by.s, *gap = " ";
 
     if (!*v->filter.text) {
-        if (!app_is_foreign(a))
-            pen_put(p, ROLE_DIM, " unfinished jobs");
-        else if (*order)
-            pen_put(p, ROLE_DIM, " jobs");
-        else
-            pen_printf(p, ROLE_DIM, " in the order that %s takes them",
-                       adapter_title(source_adapter(a->source)));
+        pen_put(p, ROLE_DIM, app_is_foreign(a) ? " jobs" : " unfinished jobs");
         gap = ", ";
     } else if (*order) {
         gap = "  · ";
@@ -363,6 +357,11 @@ jobs_remark(struct view *view, struct buf *out)
                    fmt_count(marks).s, v->marks.left, v->marks.moved);
     else if (marks > 0)
         say_marked(v, marks, out);
+    else if (view->ops->home && !strcmp(v->filter.text, view->ops->home))
+        buf_str(out,
+                view->ops == &view_failed_jobs
+                    ? "the reasons of failures are not recorded here: these are the failed jobs"
+                    : "nothing records here who runs a job: these are the running jobs");
     return false;
 }
 
@@ -562,36 +561,20 @@ jobs_copy(struct view *view)
     return list_selected_id(((struct jobs *)view)->list);
 }
 
+#define JOBS_OPS                                                                                 \
+    .opens = "job", .scope = IN_JOBS, .topics = TOPIC_BIT(TOPIC_JOBS) | TOPIC_BIT(TOPIC_QUEUES), \
+    .fixed_order = true, .size = sizeof(struct jobs), .init = jobs_init, .done = jobs_done,      \
+    .show = jobs_show, .hide = jobs_hide, .update = jobs_update, .draw = jobs_draw,              \
+    .drawn = jobs_drawn, .list = jobs_list, .move = jobs_move, .open = jobs_open,                \
+    .beside = jobs_beside, .back = jobs_back, .target = jobs_target, .crumb = jobs_crumb,        \
+    .remark = jobs_remark, .filter = jobs_filter, .set_filter = jobs_set_filter,                 \
+    .mark_all = jobs_mark_all, .before_mark = jobs_before_mark, .unmark = jobs_unmark,           \
+    .sql = jobs_sql, .copy = jobs_copy
+
 const struct view_ops view_jobs = {
-    .name = "jobs",
-    .title = "Jobs",
-    .opens = "job",
-    .screen = 2,
-    .tab = 2,
-    .scope = IN_JOBS,
-    .topics = TOPIC_BIT(TOPIC_JOBS) | TOPIC_BIT(TOPIC_QUEUES),
-    .fixed_order = true,
-    .size = sizeof(struct jobs),
-    .init = jobs_init,
-    .done = jobs_done,
-    .show = jobs_show,
-    .hide = jobs_hide,
-    .update = jobs_update,
-    .draw = jobs_draw,
-    .drawn = jobs_drawn,
-    .list = jobs_list,
-    .move = jobs_move,
-    .open = jobs_open,
-    .beside = jobs_beside,
-    .back = jobs_back,
-    .target = jobs_target,
-    .crumb = jobs_crumb,
-    .remark = jobs_remark,
-    .filter = jobs_filter,
-    .set_filter = jobs_set_filter,
-    .mark_all = jobs_mark_all,
-    .before_mark = jobs_before_mark,
-    .unmark = jobs_unmark,
-    .sql = jobs_sql,
-    .copy = jobs_copy,
-};
+    .name = "jobs", .title = "Jobs", .screen = 2, .tab = 2, JOBS_OPS};
+/* What stands on Failed and Nodes if the queue system keeps no errors or no names of workers. */
+const struct view_ops view_failed_jobs = {
+    .name = "failed", .title = "Failed", .screen = 3, .tab = 3, .home = "state:failed", JOBS_OPS};
+const struct view_ops view_running_jobs = {
+    .name = "nodes", .title = "Nodes", .screen = 4, .tab = 4, .home = "state:running", JOBS_OPS};

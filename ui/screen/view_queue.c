@@ -98,7 +98,7 @@ hide(struct list *l, const char *const *names)
 static void
 add_panes(struct queue_page *v)
 {
-    static const char *const of_jobs[] = {"queue", "due", "node", "state", NULL};
+    static const char *const of_jobs[] = {"queue", "due", "left", "node", "state", NULL};
     static const char *const of_leases[] = {"queue", "effect", NULL};
     static const char *const of_schedules[] = {"queue", "missed", "took", NULL};
     struct panes *p = &v->panes;

@@ -6,6 +6,6 @@
 
 extern const struct view_ops view_health, view_queues, view_jobs, view_failures, view_nodes,
     view_schedules, view_audit, view_messages, view_job, view_help, view_overview, view_queue,
-    view_node, view_events, view_happened;
+    view_node, view_events, view_happened, view_failed_jobs, view_running_jobs;
 
 #endif
