@@ -486,3 +486,9 @@ record_fields(const struct record *rec, int columns[RECORD_FIELDS])
     assert(rec->n <= RECORD_FIELDS);
     return (struct row_fields){rec->fields, rec->n, columns};
 }
+
+int64_t
+add_if_known(int64_t sum, int64_t n)
+{
+    return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
+}

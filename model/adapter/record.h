@@ -19,8 +19,8 @@ struct queue_row {
     int64_t paused_ms;                                /* since when */
     int weight, max_running;                          /* INT_MIN = none */
     int64_t scheduled, ready, retry, running, failed; /* exact */
-    int64_t expired, /* running, but the lease has ended; FIELD_NULL = the nodes tell, or nothing
-                        does */
+    int64_t expired; /* running with a lease that has ended; FIELD_NULL = counted in the nodes */
+    int64_t
         blocked; /* waits for another job of its concurrency key; FIELD_NULL = not known there */
     int64_t oldest_ms;                                 /* when the oldest ready job became ready */
     int64_t pushed, completed, fails, retried, run_ms; /* cumulative */
@@ -292,6 +292,9 @@ extern const struct record record_queue, record_count, record_final, record_rate
 /* rowset_decode by a record; takes r over. */
 bool record_decode(const struct record *rec, struct result *r, struct rowset *out, struct err *e)
     __attribute__((warn_unused_result));
+
+/* The sum of two numbers of which FIELD_NULL is none. */
+int64_t add_if_known(int64_t sum, int64_t n);
 
 /* Decodes a record row by row (model/db/rows.h); at most RECORD_FIELDS columns. */
 enum { RECORD_FIELDS = 40 };

@@ -275,6 +275,23 @@ nodes_that_do_not_tell_their_leases(void **state)
     assert_int_equal(judged(CHECK_DEAD), VERDICT_WELL);
 }
 
+/* A queue system that does not know who holds its leases counts the expired ones in its queues. */
+static void
+leases_of_queues(void **state)
+{
+    (void)state;
+    look.has_leases = false;
+    lines[0].q.expired = lines[1].q.expired = FIELD_NULL;
+    judged(CHECK_EXPIRED);
+    assert_false(seen.seen[CHECK_EXPIRED].known);
+    lines[0].q.expired = 0;
+    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WELL);
+    lines[1].q.expired = 2;
+    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN);
+    assert_string_equal(seen.seen[CHECK_EXPIRED].text,
+                        "2 leases have expired and nobody took them back");
+}
+
 static void
 nobody_lives(void **state)
 {
@@ -378,6 +395,7 @@ main(void)
                                        CASE(the_asked_queue_stands_still),
                                        CASE(leases_and_nodes),
                                        CASE(nodes_that_do_not_tell_their_leases),
+                                       CASE(leases_of_queues),
                                        CASE(nobody_lives),
                                        CASE(books_of_the_whole),
                                        CASE(never_empty),

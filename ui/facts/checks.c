@@ -393,20 +393,30 @@ judge_nodes(struct judge *j)
              : "no dead node holds leases");
 }
 
-/* Judges expired leases. The leases are read only if a node reports expired ones, or does not tell.
- */
-static void
-judge_leases(struct judge *j)
+/* The number of leases that have expired. A queue system without a list of leases counts them in
+ * its queues. The list is read only if a node reports expired ones, or does not tell.
+ * FIELD_NULL = it is not known. */
+static int64_t
+count_expired(const struct check_look *look)
 {
-    const struct check_look *look = j->look;
-    int64_t over = 0;
+    int64_t over = look->has_leases ? 0 : FIELD_NULL;
 
-    if (!look->has_leases)
-        return;
     for (int i = 0; i < look->nleases; i++) {
         int64_t until = look->leases[i].lease_until_ms;
         over += until != FIELD_NULL && look->now_ms - until > LEASE_GRACE_MS;
     }
+    for (int i = 0; i < look->nlines && !look->has_leases; i++)
+        over = add_if_known(over, look->lines[i].q.expired);
+    return over;
+}
+
+static void
+judge_leases(struct judge *j)
+{
+    int64_t over = count_expired(j->look);
+
+    if (over == FIELD_NULL)
+        return;
     put(j, CHECK_EXPIRED, NULL, (double)over,
         say_count(j, over, "lease",
                   over == 1 ? " has expired and nobody took it back"

@@ -211,23 +211,17 @@ slots_of(const struct metrics_source *m, struct figures *s)
 static void
 expired_of(const struct metrics_source *m, struct figures *s)
 {
-    int n;
-    const struct node_row *rows = store_nodes(m->store, &n);
-    int64_t sum = 0;
-
-    int nqueues;
+    int nnodes, nqueues;
+    const struct node_row *nodes = store_nodes(m->store, &nnodes);
     const struct queue_row *queues = store_queues(m->store, &nqueues);
-    bool told = store_topic(m->store, TOPIC_NODES)->has_data;
-    for (int i = 0; i < n; i++)
-        sum += rows[i].expired > 0 ? rows[i].expired : 0;
+    int64_t sum = store_topic(m->store, TOPIC_NODES)->has_data ? 0 : FIELD_NULL;
+
+    for (int i = 0; i < nnodes; i++)
+        sum = add_if_known(sum, nodes[i].expired);
     for (int i = 0; i < nqueues; i++)
-        if (queues[i].expired != FIELD_NULL) {
-            told = true;
-            sum += queues[i].expired;
-        }
-    if (!told)
-        return;
-    add(s, "", (double)sum);
+        sum = add_if_known(sum, queues[i].expired);
+    if (sum != FIELD_NULL)
+        add(s, "", (double)sum);
 }
 
 static void

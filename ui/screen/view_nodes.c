@@ -207,12 +207,6 @@ nodes_update(struct view *view)
 
 /* --- frame ----------------------------------------------------------------------------------- */
 
-static int64_t
-add_known(int64_t sum, int64_t n)
-{
-    return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
-}
-
 struct sum { /* summary of the nodes that are shown */
     int dead, late, cut_off, draining, asleep, up;
     int64_t slots, at_work, lost, leases, over;
@@ -243,8 +237,8 @@ sum_of(const struct nodes *v)
             add_state(&s, node_state(n));
         s.slots += !dead && n->slots > 0 ? n->slots : 0;
         *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
-        s.leases = add_known(s.leases, n->leases);
-        s.over = add_known(s.over, n->expired);
+        s.leases = add_if_known(s.leases, n->leases);
+        s.over = add_if_known(s.over, n->expired);
     }
     return s;
 }

@@ -213,18 +213,12 @@ add_empty(struct overview *v, const struct source_line *of, int at)
     x->verdict = source_is_bad(of->state) ? VERDICT_BAD : VERDICT_WELL;
 }
 
-static int64_t
-add_known(int64_t sum, int64_t n)
-{
-    return n == FIELD_NULL ? sum : sum == FIELD_NULL ? n : sum + n;
-}
-
 static void
 add_to_sum(struct queue_row *sum, const struct queue_row *q)
 {
-    sum->ready = add_known(sum->ready, q->ready);
-    sum->running = add_known(sum->running, q->running);
-    sum->failed = add_known(sum->failed, q->failed);
+    sum->ready = add_if_known(sum->ready, q->ready);
+    sum->running = add_if_known(sum->running, q->running);
+    sum->failed = add_if_known(sum->failed, q->failed);
     if (!isnan(q->done_per_s))
         sum->done_per_s = (isnan(sum->done_per_s) ? 0 : sum->done_per_s) + q->done_per_s;
     if (q->oldest_ms != FIELD_NULL &&
