@@ -40,6 +40,8 @@ begin
                        (select j.changed from queue j where j.queue = s.queue and j.priority = s.priority
                         and j.state = 'ready' and j.seq > c.seq[s.priority + 1] order by j.seq limit 1),
                        (select j.changed from ( -- OFFSET 0: one lease first, then its first job
+                            -- || '' and + 0: by work_queue_queue. By the primary key, in the order of `lease`, it would
+                            -- read the leases of all queues up to the first of this one, once for each queue
                             select w.seqs[1] as seq from work_queue w
                             where w.queue || '' = s.queue and w.lease + 0 >= c.low and w.lock_key is null
                               and w.priority = s.priority

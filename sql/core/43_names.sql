@@ -253,7 +253,8 @@ begin
     ), lane as materialized (
         select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at, case when b.seq[i] is null then (
                    select max(w.seqs[cardinality(w.seqs)]) from work_queue w
-                   -- leases of a priority without a cursor
+                   -- leases of a priority without a cursor. || '': by work_queue_queue, the leases of this queue; the
+                   -- plain column is in no index, so the plan would read the leases of all queues, and dead rows
                    where w.queue || '' = b.queue and w.priority = i - 1) end as high
         from begun b cross join generate_series(1, 10) i
         cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint

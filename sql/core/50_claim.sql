@@ -39,6 +39,8 @@ declare
     r bigint[];
     m int;
 begin
+    -- || '' and + 0: by work_queue_queue, from the first free lease of the queue on. By the primary key it would read
+    -- the leases of all queues, and stop late or never if those of its own are few
     if cardinality(queues) = 1 then
         return array(
             select w.lease from work_queue w

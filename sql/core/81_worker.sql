@@ -12,6 +12,8 @@ declare
 begin
     select * into place from newest_cursor(has_waiting.queue);
     select * into seen from tick t order by t.tick desc limit 1;
+    -- || '' and + 0: by work_queue_queue. By the primary key it would read the leases of all queues from place.low on,
+    -- which is 0 for a queue without a cursor: then all dead rows, too
     return exists (select from work_queue w -- in a free lease
                    cross join lateral ranges(w.seqs, w.scattered) r
                    cross join lateral (

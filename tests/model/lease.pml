@@ -12,10 +12,15 @@
  *   step      schedule(): read_deltas(), promote(), steal(), take_back(), cut() with cut_hard(), settle()
  *   operator  release(), cancel() with uncut_jobs() and lock_leases(), requeue()
  *
- * Left out: more than one queue and priority; claims of several leases (take_many() takes each in the same way); time
- * (the model decides when a lease expires and when a wait is over); limits, keys, pauses; cut_front(). give_back() is
- * keep_only() with a list. A row of work_queue is used again with its number; the engine does not do that, so the model
- * allows more than can happen.
+ * It proves, within the bounds below and in every order of these steps: check_places(), the assertions where a job
+ * starts, ends or is answered for, and that every job ends. In it, a lease that has ended leaves its number to the next
+ * one, and each lease begins with version 0, so that an old answer may meet another lease with the same number, version
+ * and holder. It is rejected all the same, because a job that comes back gets a new number (seq). In the engine,
+ * lease_seq gives no number twice; cut_front() does, but its leases begin with a version made of their transaction's
+ * id. So the model allows more than can happen.
+ * It proves nothing about: more than one queue and priority; claims of several leases (take_many() takes each in the
+ * same way); time (the model decides when a lease expires and when a wait is over); limits, keys, pauses; which job
+ * cut_front() puts where, and in which order jobs start. give_back() is keep_only() with a list.
  */
 #ifndef JOBS
 #define JOBS 2
