@@ -594,11 +594,7 @@ cli_main(int argc, char **argv)
         code = c.verb->run(&c, options);
         if (c.db)
             db_free(c.db);
-        if (c.gate)
-            schema_gate_done(c.gate);
-        trust_free(c.trust);
-        for (int i = 0; i < c.ntrusts; i++)
-            trust_free(c.trusts[i]);
+        cli_trust_done(&c);
         loop_free(c.loop);
         int flushed = cli_flush(&c);
         if (code == CLI_DONE)

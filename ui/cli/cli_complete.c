@@ -17,6 +17,7 @@
 #include "model/db/db.h"
 #include "ui/cli/cli_open.h"
 #include "ui/cli/cli_parts.h"
+#include "ui/cli/cli_trust.h"
 #include "ui/cli/verbs.h"
 
 enum { NAMES_MOST = 200, INNER_WORDS = 64 };
@@ -317,15 +318,17 @@ offer_live(struct line *l, enum offer what)
     memcpy(argv + 2, l->place, sizeof *argv * (size_t)l->nplace);
     be_quick_and_quiet();
     if (!cli_parse(&inner, l->nplace + 2, argv, &options, &help, &e) || help ||
-        !cli_open(&inner, false, &q, &e))
+        !cli_open(&inner, false, &q, &e)) {
+        cli_trust_done(&inner);
         return;
+    }
     params_set_int(&p, PARAM_LIMIT, NAMES_MOST * 5);
     if (cli_ask(&q, &sections[what], 1, &p, &rows, &e))
         offer_names(l, &rows);
     rowset_free(&rows);
     params_done(&p);
     cli_close(&q);
-    trust_free(inner.trust);
+    cli_trust_done(&inner);
 }
 
 static void

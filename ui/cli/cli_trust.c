@@ -70,3 +70,13 @@ cli_trust(struct cli *c)
         c->trust = cli_trust_new(c, c->conninfo, c->dbname);
     return c->trust;
 }
+
+void
+cli_trust_done(struct cli *c)
+{
+    if (c->gate)
+        schema_gate_done(c->gate);
+    trust_free(c->trust);
+    for (int i = 0; i < c->ntrusts; i++)
+        trust_free(c->trusts[i]);
+}

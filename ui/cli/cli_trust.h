@@ -11,5 +11,7 @@
 struct trust *cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname);
 /* The same for the only database of a verb; lives as long as c. */
 struct trust *cli_trust(struct cli *c);
+/* Frees all of them, and the gate; after the connections that ask them. */
+void cli_trust_done(struct cli *c);
 
 #endif
