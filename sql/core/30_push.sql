@@ -517,6 +517,33 @@ comment on function push_new(job_arrays, boolean) is 'Inserts those of the jobs 
     'number of each job in the order of the call; made: the numbers that were inserted; old: ids of jobs that had '
     'finished already, which are deleted again (looked for only if again is true)';
 
+create or replace function push_all(given job_arrays, again boolean, out seqs bigint[], out made bigint[],
+    out old uuid[], out twins uuid[])
+language plpgsql as $$
+begin
+    -- A job may conflict with one that finishes before it is looked for here. It can't be pushed then by itself: this
+    -- call holds keys by now, so it would wait for another call that waits for this one. All is undone and begins
+    -- again, because push_new() takes the keys in their order.
+    for round in 1 .. 10 loop
+        begin
+            select p.* into seqs, made, old from push_new(given, again) p;
+            exit when cardinality(made) = cardinality(seqs) and old = '{}';
+            select array_agg(case when push_all.made[width_bucket(job.seq, push_all.made)] = job.seq
+                                       or job.id = any(push_all.old) then job.id
+                                  else push_twin(job.id, job.queue, job.unique_key, again) end order by job.nth)
+            into twins
+            from unnest(push_all.seqs, given.ids, given.queues, given.unique_keys) with ordinality
+                 job (seq, id, queue, unique_key, nth);
+            exit when array_position(twins, null) is null or round = 10;
+            raise sqlstate 'QT000';
+        exception when sqlstate 'QT000' then
+            null;
+        end;
+    end loop;
+end $$;
+comment on function push_all(job_arrays, boolean) is 'push_new(), and twins: the id of each job, or of the job that it '
+    'conflicts with, NULL if that one has finished in each of ten tries; NULL as a whole if all jobs were inserted';
+
 create or replace function job_of(given job_arrays, i int) returns queue
 language plpgsql stable as $$
 declare
@@ -603,7 +630,7 @@ declare
     given   job_arrays := (ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,
                            expires_ats, expires_ins, unique_keys, concurrency_keys, push_many.max_tries, run_timeouts,
                            lease_timeouts);
-    fresh   record; -- the result of push_new()
+    fresh   record; -- the result of push_all()
 begin
     perform many_fit(given);
     given.ids := new_ids;
@@ -622,20 +649,17 @@ begin
         end;
     end if;
     perform many_check(given);
-    fresh := push_new(given, again);
-    if cardinality(fresh.made) = many and fresh.old = '{}' then
+    fresh := push_all(given, again);
+    if fresh.twins is null then
         return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
         return;
     end if;
     for i in 1 .. many loop
         n := i;
-        id := new_ids[i];
+        id := fresh.twins[i];
         pushed := coalesce(fresh.made[width_bucket(fresh.seqs[i], fresh.made)] = fresh.seqs[i], false)
                   and id <> all(fresh.old);
-        if not pushed and id <> all(fresh.old) then
-            id := push_twin(new_ids[i], queues[i], unique_keys[i], again);
-        end if;
-        if id is null then -- the job that it conflicted with has finished meanwhile
+        if id is null then
             select r.id, r.pushed into push_many.id, push_many.pushed from push_row(job_of(given, i), again) r;
         end if;
         return next;
