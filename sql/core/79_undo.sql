@@ -296,8 +296,9 @@ create or replace function undo_remove(action uuid, a audit, batch int, out rows
 language plpgsql set search_path from current as $$
 #variable_conflict use_column
 declare
-    made bigint;
-    want bigint;
+    late    text := 'another job has its id or unique key since the preview';
+    made    bigint;
+    deleted bigint;
 begin
     with judged as materialized (
         select * from undo_removed(a, undo_remove.batch)
@@ -308,8 +309,6 @@ begin
         cross join lateral (select h.tableoid as part, h.ctid as place, h.* from history h
                             where h.queue = k.queue and h.finished = k.finished offset 0) h
         where h.last_action = a.action and h.kept and h.id in (select j.id from judged j where j.becomes is not null)
-    ), gone as materialized (
-        select delete_finished(array_agg(t.part), array_agg(t.place)) as n from taken t
     ), numbered as materialized ( -- in the old order; below they are inserted in the order of unique keys
         select s.id, nextval('job_seq') as seq
         from (select t.id from taken t join judged j on j.id = t.id order by (j.was ->> 'seq')::bigint) s
@@ -324,16 +323,19 @@ begin
         from taken t join judged j on j.id = t.id join numbered n on n.id = t.id
         order by t.queue, t.unique_key, n.seq
         on conflict do nothing returning id, queue, priority
+    ), gone as materialized (
+        select delete_finished(array_agg(t.part), array_agg(t.place)) as n
+        from taken t where t.id in (select b.id from back b)
     ), counted as ( -- the trigger counts them as pushed, but they were pushed long ago
         insert into delta (queue, priority, pushed) select queue, priority, -count(*) from back group by 1, 2)
-    select coalesce((select jsonb_agg(jsonb_build_object('id', j.id, 'state', j.becomes, 'why', j.why))
-                     from judged j), '[]'),
-           least((select count(*) from back), (select g.n from gone g)),
-           (select count(*) from judged j where j.becomes is not null)
-    into rows, made, want;
-    if made <> want then
-        raise 'some jobs can''t come back: others have their id or unique key since the preview'
-            using errcode = '40001';
+    select coalesce((select jsonb_agg(jsonb_build_object(
+                                'id', j.id, 'state', case when b.id is not null then j.becomes end,
+                                'why', case when b.id is null then coalesce(j.why, late) end))
+                     from judged j left join back b on b.id = j.id), '[]'),
+           (select count(*) from back), coalesce((select g.n from gone g), 0)
+    into rows, made, deleted;
+    if made <> deleted then
+        raise 'some jobs have left history since the preview: try again' using errcode = '40001';
     end if;
     insert into delta (queue, priority, error_key, failed)
     select q.queue, 0, q.error_key, count(*) from queue q
@@ -342,8 +344,8 @@ begin
       and q.last_action = undo_remove.action and q.error_key is not null group by 1, 3;
 end $$;
 comment on function undo_remove(uuid, audit, int) is 'Undoes one batch of a discard or cancel: the jobs leave history '
-    'and wait again, with the id, tries and error that they had. Raises 40001 if another job has taken an id or unique '
-    'key meanwhile';
+    'and wait again, with the id, tries and error that they had. A job is left alone if another one has taken its id '
+    'or unique key meanwhile. Raises 40001 if jobs have left history meanwhile';
 
 create or replace function undo_on_queue(a audit, out rows jsonb)
 language plpgsql set search_path from current as $$

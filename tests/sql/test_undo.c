@@ -206,6 +206,33 @@ undo_of_cancel(void **state)
     PQfinish(c);
 }
 
+/* An open transaction has pushed the unique key of one of the jobs. That job is left alone, and
+ * stays in history; the other one comes back. */
+static void
+undo_of_cancel_meets_an_open_push(void **state)
+{
+    PGconn *c = fresh("undo_open"), *late = core_join("undo_open"), *act = core_join("undo_open");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'plain'), push('q', '{\"name\": \"key\"}', unique_key => 'k')");
+    core_settle(c);
+    expect(c, "2 cancelled", SAID("cancel(" ACT(1) ", 1, t.ids('plain,key'))"));
+    pg_run(late, "begin; select push('q', '{\"name\": \"newer\"}', unique_key => 'k')");
+    pg_send(act, "create table said as " SAID("undo(" ACT(2) ", 1, " ACT(1) ")") " as t");
+    pg_wait_blocked(c, act);
+    pg_run(late, "commit");
+    assert_string_equal(pg_finish(act), "");
+    expect(c, "1 ready again, 1 - (another job has its id or unique key since the preview)",
+           "select t from said");
+    expect(c, "newer plain",
+           "select string_agg(payload ->> 'name', ' ' order by payload ->> 'name') from queue");
+    expect(c, "key cancelled", "select concat_ws(' ', payload ->> 'name', state) from history");
+    core_check(c);
+    PQfinish(c);
+    PQfinish(late);
+    PQfinish(act);
+}
+
 static void
 undo_of_requeue_leaves_what_has_run(void **state)
 {
@@ -450,6 +477,7 @@ main(void)
         cmocka_unit_test(requeue_spread_over_time),
         cmocka_unit_test(discard_by_predicate_and_back),
         cmocka_unit_test(undo_of_cancel),
+        cmocka_unit_test(undo_of_cancel_meets_an_open_push),
         cmocka_unit_test(undo_of_requeue_leaves_what_has_run),
         cmocka_unit_test(undo_of_queues),
         cmocka_unit_test(undo_of_schedules),
