@@ -263,6 +263,8 @@ adopt(struct loop *l, const struct child_start *s, const struct pipes *p, pid_t 
     c->in = end_watch(c, p->in[1], POLLOUT, on_input);
     if (s->input_len > 0)
         buf_add(&c->input, s->input, s->input_len);
+    if (s->input_is_text && (c->input.len == 0 || c->input.data[c->input.len - 1] != '\n'))
+        buf_str(&c->input, "\n");
     if (s->run_timeout_ms > 0)
         c->run_timer = loop_at(l, clock_ms() + s->run_timeout_ms, out_of_time, c);
     on_input(c, POLLOUT); /* most inputs fit into the pipe at once */

@@ -41,6 +41,7 @@ struct child_start {
     char *const *env;
     const void *input; /* copied */
     size_t input_len;
+    bool input_is_text; /* ends with a newline: one is added if the input has none */
     size_t output_limit, tail_limit;
     int64_t run_timeout_ms; /* 0 = none */
     int64_t grace_ms;       /* between SIGTERM and SIGKILL */

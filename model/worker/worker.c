@@ -21,6 +21,8 @@
 enum { PATIENCE_LEAST_MS = 8000, PATIENCE_MOST_MS = 15000, LET_GO_MS = 5000 };
 enum {
     ASK_MS = 100,
+    AGAIN_MS = 300,  /* a signal so soon after the last one is the same wish: timeout(1) and
+                        shells send it to a process and to its group */
     LEAVE_MS = 10000 /* after the second signal, even if calls are still out */
 };
 
@@ -129,15 +131,19 @@ static void
 on_signal(void *ctx, int signo)
 {
     struct worker *w = ctx;
+    int64_t now = clock_ms();
 
     if (signo == SIGCHLD)
         jobs_check(w);
-    else if (w->stop == STOP_NOT)
-        stop_claiming(w, strsignal(signo));
-    else if (w->stop == STOP_DRAINING)
-        stop_now(w);
-    else
-        w->stop_at_ms = clock_ms();
+    else if (now - w->signal_ms >= AGAIN_MS) {
+        w->signal_ms = now;
+        if (w->stop == STOP_NOT)
+            stop_claiming(w, strsignal(signo));
+        else if (w->stop == STOP_DRAINING)
+            stop_now(w);
+        else
+            w->stop_at_ms = now;
+    }
     worker_pump(w);
 }
 

@@ -309,7 +309,7 @@ send_fail(struct outbox *box, int n)
                                          .error = a->error,
                                          .trace = a->trace,
                                          .outcome = a->outcome,
-                                         .retry_in_ms = -1,
+                                         .retry_in_ms = a->retry_in_ms > 0 ? a->retry_in_ms : -1,
                                          .final = a->final};
     }
     queue_fail(box->w->queue, box->w->node, jobs, n, on_answer, box);

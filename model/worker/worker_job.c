@@ -23,7 +23,10 @@ enum {
     SUSPEND_MS = 100, /* less is no suspension: the two clocks are not read at the same moment */
     START_MS = 1000,  /* after a command could not be started; doubles */
     START_MOST_MS = 30000,
-    ENV_WORDS = 6
+    ENV_WORDS = 7,
+    /* exit codes of a command, as in sysexits.h */
+    EXIT_FINAL = 65, /* the job can't be done: no more tries */
+    EXIT_LATER = 75  /* again in the time that standard output says */
 };
 
 /* --- the command's environment --- */
@@ -41,6 +44,7 @@ env_make(const struct worker *w, const struct queue_job *job)
     *at++ = xasprintf("QUEUETOP_QUEUE=%s", job->queue);
     *at++ = xasprintf("QUEUETOP_KIND=%s", job->kind);
     *at++ = xasprintf("QUEUETOP_TRY=%d", job->try_);
+    *at++ = xasprintf("QUEUETOP_MAX_TRIES=%d", job->max_tries);
     *at++ = xasprintf("QUEUETOP_NODE=%s", w->node);
     *at++ = xasprintf("QUEUETOP_TYPE=%s", job->type      ? job->type
                                           : job->payload ? "application/json"
@@ -74,6 +78,21 @@ job_over(struct slot *s)
     w->idle_since_ms = now / 1000;
 }
 
+/* What the exit code says about further tries. */
+static void
+plan_tries(struct answer *a, const struct slot *s, const struct child_report *r)
+{
+    struct err e = {0};
+
+    if (s->why != WHY_NOT || r->timed_out || r->end != CHILD_EXITED)
+        return;
+    a->final = r->code == EXIT_FINAL;
+    if (r->code == EXIT_LATER)
+        a->retry_in_ms = report_retry_in(r, &e);
+    if (e.kind != ERR_NONE)
+        log_line(LOG_WARN, "%s: tried again by the back-off of its queue: %s", s->what, e.text);
+}
+
 static void
 fail_answer(struct answer *a, const struct slot *s, const struct child_report *r)
 {
@@ -92,6 +111,7 @@ fail_answer(struct answer *a, const struct slot *s, const struct child_report *r
                  whole ? s->run_timeout_ms / 1000 : s->run_timeout_ms, whole ? "s" : "ms", ended);
     }
     a->error = report_error(r, how, &a->trace);
+    plan_tries(a, s, r);
 }
 
 static bool
@@ -268,6 +288,7 @@ start_child(struct slot *s, const struct queue_job *job, struct err *e)
                                 .env = env,
                                 .input = job->payload,
                                 .input_len = job->payload_len,
+                                .input_is_text = job->payload && !job->type,
                                 .output_limit = w->o.result_limit,
                                 .tail_limit = w->o.error_limit,
                                 .run_timeout_ms = job->run_timeout_ms,

@@ -63,6 +63,7 @@ struct answer { /* an answer about one job that the server has not got yet */
     size_t result_len;
     char *error, *trace;
     const char *outcome; /* of a failure */
+    int64_t retry_in_ms; /* when to try again; 0 = by the queue's back-off */
     bool final;
     bool in_doubt; /* was sent, and the connection broke before the answer */
     bool alone;    /* the server refused a call with this answer: it is now sent alone */
@@ -121,6 +122,7 @@ struct worker {
     int timer;
     int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
     int64_t tidy_at_ms, retry_auth_ms;
+    int64_t signal_ms;     /* monotonic: the last signal to end that counted */
     bool has_run;          /* a command has started */
     int64_t start_at_ms;   /* takes no jobs before: the last command could not be started */
     int start_wait_ms;     /* how long it waits for that, 0 = the last command was started */
@@ -229,6 +231,9 @@ int64_t node_due_ms(const struct worker *w, int64_t now);
 char *report_result(const struct child_report *r, size_t *len);
 /* One line that says how it ended, and the rest of standard error (*trace, may be NULL). */
 char *report_error(const struct child_report *r, const char *how, char **trace);
+/* The time that is the last line of its standard output, at least 1 ms; 0 = there is none, or *e
+ * says why it is none. */
+int64_t report_retry_in(const struct child_report *r, struct err *e);
 /* "exit status 3", "killed by signal 9 (Killed)" */
 void report_how(const struct child_report *r, char *out, size_t size);
 /* Valid UTF-8 without NUL: what else is in it becomes U+FFFD. */

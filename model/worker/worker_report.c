@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/clock.h"
 #include "model/base/text.h"
 #include "model/worker/worker_parts.h"
+
+static const int64_t RETRY_MOST_MS = 365 * (int64_t)86400000; /* fail() takes no more */
 
 char *
 report_clean(const char *s, size_t len)
@@ -110,6 +113,30 @@ error_line(const char *text, bool is_cut, size_t *len)
     bool is_trace = !strncmp(first, "Traceback (most recent call last)", 33);
 
     return is_cut || is_trace ? last_line(text, len) : first;
+}
+
+int64_t
+report_retry_in(const struct child_report *r, struct err *e)
+{
+    char *text = report_clean(r->output ? r->output : "", r->output_len), *word;
+    size_t len;
+    int64_t ms = 0;
+
+    word = text + (last_line(text, &len) - text);
+    word[len] = 0;
+    word += strspn(word, " \t\r");
+    len = strcspn(word, " \t\r");
+    if (len > 0 && is_blank(word + len, strlen(word + len)))
+        word[len] = 0;
+    if (*word && !duration_parse(word, &ms, e))
+        ms = 0;
+    else if (ms > RETRY_MOST_MS) {
+        fail(e, ERR_USAGE, "%s is more than 365 days", word);
+        ms = 0;
+    } else if (*word && ms == 0)
+        ms = 1;
+    free(text);
+    return ms;
 }
 
 char *

@@ -149,14 +149,15 @@ what_a_command_does_is_in_the_books(void **state)
                  "-d \"%s\" work --node n1 --drain --jobs 3 --result-limit 1000 -- sh -c 'case "
                  "$QUEUETOP_KIND in good) cat ;; bad) echo no row 17 >&2; echo at f >&2; exit 3 ;; "
                  "segv) kill -SEGV $$ ;; slow) exec tail -f /dev/null ;; big) seq 1 9999 ;; env) "
-                 "echo $QUEUETOP_QUEUE $QUEUETOP_TRY $QUEUETOP_NODE $QUEUETOP_TYPE; cat ;; esac'",
+                 "echo $QUEUETOP_QUEUE $QUEUETOP_TRY $QUEUETOP_MAX_TRIES $QUEUETOP_NODE "
+                 "$QUEUETOP_TYPE; cat ;; esac'",
                  p.dsn),
         0);
     free(err);
     check(&p, "select convert_from(result, 'UTF8') from queues.history where kind = 'good'",
-          "{\"re\": \"\\\\d+\"}");
+          "{\"re\": \"\\\\d+\"}\n");
     check(&p, "select convert_from(result, 'UTF8') from queues.history where kind = 'env'",
-          "q 1 n1 text/x-y\nabc");
+          "q 1 5 n1 text/x-y\nabc");
     check(&p,
           "select right(convert_from(result, 'UTF8'), 43) from queues.history where kind = 'big'",
           "\n[queuetop: cut, 1000 of 48888 bytes kept]\n");
@@ -172,6 +173,42 @@ what_a_command_does_is_in_the_books(void **state)
     check(&p, "select string_agg(outcome, ' ' order by outcome) from queues.attempt",
           "failed failed timeout");
     check(&p, "select count(*) from queues.node", "0");
+    leave(&p);
+}
+
+/* Exit 65: no more tries. Exit 75: again in the time that was printed. */
+static void
+a_command_says_whether_to_try_again(void **state)
+{
+    struct place p;
+    char *err;
+
+    (void)state;
+    enter(&p, "codes");
+    pg_run(p.conn, "select queues.set_queue(gen_random_uuid(), 'q', '{\"backoff_base\": \"1h\"}')");
+    push(&p, "q --kind 65 --payload 1");
+    push(&p, "q --kind 75 --type text/plain --payload 'busy until\n then\n 3h\n\n'");
+    push(&p, "q --kind 75 --type text/plain --payload soon");
+    push(&p, "q --kind 75 --type text/plain --payload 400d");
+    push(&p, "q --kind 75");
+    push(&p, "q --kind 75 --type text/plain --payload 2h --max-tries 1");
+    push(&p, "q --kind lines --payload '[1]'");
+    assert_int_equal(proc_run(NULL, NULL, &err,
+                              "-d \"%s\" work --drain -- sh -c 'case $QUEUETOP_KIND in lines) "
+                              "while read -r line; do echo got $line; done; exit ;; esac; cat; "
+                              "exit $QUEUETOP_KIND'",
+                              p.dsn),
+                     0);
+    assert_non_null(strstr(err, "tried again by the back-off of its queue: "));
+    assert_non_null(strstr(err, "400d is more than 365 days"));
+    free(err);
+    check(&p,
+          "select string_agg(concat_ws(' ', kind, state, tries, "
+          "round(extract(epoch from run_after - changed) / 3600) || ' h'), ', ' order by seq) "
+          "from queues.queue",
+          "65 failed 1, 75 retry 1 3 h, 75 retry 1 1 h, 75 retry 1 1 h, 75 retry 1 1 h, "
+          "75 failed 1");
+    check(&p, "select convert_from(result, 'UTF8') from queues.history", "got [1]\n");
     leave(&p);
 }
 
@@ -369,6 +406,31 @@ the_first_signal_finishes_what_runs(void **state)
     leave(&p);
 }
 
+/* timeout(1) signals its child and then the group that the child is in. */
+static void
+one_wish_may_come_as_two_signals(void **state)
+{
+    struct place p;
+    struct proc w;
+
+    (void)state;
+    enter(&p, "twice");
+    push(&p, "q");
+    proc_queuetop(&w, NULL, "-d \"%s\" work -- sh -c 'echo >>started; read line <gate; echo $line'",
+                  p.dsn);
+    wait_started(1);
+    kill(w.pid, SIGSTOP);
+    kill(w.pid, SIGTERM);
+    kill(w.pid, SIGINT);
+    kill(w.pid, SIGCONT);
+    proc_want(&w, "finishing 1");
+    open_gate();
+    assert_int_equal(proc_wait(&w), 0);
+    proc_done(&w);
+    check(&p, "select count(*) from queues.history", "1");
+    leave(&p);
+}
+
 static void
 the_second_signal_gives_back_at_once(void **state)
 {
@@ -386,6 +448,9 @@ the_second_signal_gives_back_at_once(void **state)
     wait_started(2); /* what is claimed and has not started would be given back at once */
     kill(w.pid, SIGINT);
     proc_want(&w, "finishing 2");
+    int64_t first = clock_ms();
+    while (clock_ms() - first <= 300) /* sooner it is the same wish */
+        poll(NULL, 0, 10);
     kill(w.pid, SIGINT);
     assert_int_equal(proc_wait(&w), 6);
     proc_done(&w);
@@ -899,12 +964,14 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_command_does_is_in_the_books),
+        cmocka_unit_test(a_command_says_whether_to_try_again),
         cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
         cmocka_unit_test(a_new_command_ends_no_worker),
         cmocka_unit_test(a_command_that_runs_has_started),
         cmocka_unit_test(the_end_of_a_command_is_always_seen),
         cmocka_unit_test(an_operator_cancels_what_runs),
         cmocka_unit_test(the_first_signal_finishes_what_runs),
+        cmocka_unit_test(one_wish_may_come_as_two_signals),
         cmocka_unit_test(the_second_signal_gives_back_at_once),
         cmocka_unit_test(ignored_signals_end_no_worker),
         cmocka_unit_test(a_step_that_fails_fails_no_job),

@@ -207,13 +207,18 @@ const struct cli_verb verbs_work[] = {
      .size = sizeof(struct work_words),
      .defaults = &work_defaults,
      .run = work_verb,
-     .more = "COMMAND finds QUEUETOP_JOB_ID, _QUEUE, _KIND, _TRY, _NODE and _TYPE in its "
-                "environment. Its standard\noutput is the result; anything but exit 0 fails the "
-                "job, with the end of its standard error as the\nerror. The lease is extended "
-                "while it runs, and a lost one kills it. SIGTERM ends after what runs is\n"
-                "finished; a second one kills, and gives the jobs back. A worker that is killed "
-                "itself (SIGKILL) takes\nits commands and their children along; a process that "
-                "calls setsid escapes that.", .after_dashes = true,
+     .more =
+            "COMMAND finds QUEUETOP_JOB_ID, _QUEUE, _KIND, _TRY, _MAX_TRIES, _NODE and _TYPE in "
+            "its "
+            "environment. JSON\non its standard input ends with a newline. Its standard output "
+            "is the result; anything but exit 0 fails\nthe job, with the end of its standard "
+            "error as the error. Exit 65: failed for good, no more tries.\nExit 75: tried again "
+            "in the time that is the last line of its standard output (`echo 10m; exit 75`),\nif "
+            "tries are left. The lease is extended while it runs, and a lost one kills it. "
+            "SIGTERM ends after\nwhat runs is finished; a second one, 0.3 s later or more, "
+            "kills, and gives the jobs back. A worker that is killed "
+            "itself (SIGKILL) takes\nits commands and their children along; a process that "
+            "calls setsid escapes that.", .after_dashes = true,
      },
     {0},
 };
