@@ -8,27 +8,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model/adapter/adapter_parts.h"
+#include "model/base/owned.h"
 
 enum { SIZE_MOST = 1 << 20, FILES_MOST = 40 };
-
-/* Checks mode and owner of the open file or folder. */
-static bool
-check_owner(int fd, const char *path, struct err *e)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) != 0)
-        return fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
-    if (st.st_uid != geteuid() && st.st_uid != 0)
-        return fail(e, ERR_DENIED, "%s belongs to another user: not read", path);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return fail(e, ERR_DENIED, "%s can be written by others: not read (chmod go-w)", path);
-    return true;
-}
 
 static bool
 read_all(int fd, const char *path, struct buf *out, struct err *e)
@@ -59,7 +44,7 @@ open_file(const char *path, struct err *e)
         return NULL;
     }
     buf_str(&text, "");
-    if (check_owner(fd, path, e) && read_all(fd, path, &text, e))
+    if (owned_check(fd, path, e) && read_all(fd, path, &text, e))
         f = adapter_file_read(path, text.data, e);
     close(fd);
     buf_free(&text);
@@ -138,7 +123,7 @@ adapter_add_own(struct adapter *a)
         return;
     }
     int n = 0;
-    if (check_owner(fd, folder, &e))
+    if (owned_check(fd, folder, &e))
         n = scandir(folder, &names, is_sql, alphasort);
     if (n < 0)
         fail(&e, ERR_SYS, "%s: %s", folder, strerror(errno));

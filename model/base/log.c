@@ -14,6 +14,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "model/base/owned.h"
 #include "model/base/text.h"
 
 enum { LINE_MAX_BYTES = 4000, LINE_CELLS = 4000 };
@@ -28,10 +29,10 @@ static bool log_is_torn; /* only the start of the last one of them was written *
 bool
 log_open(const char *file, struct err *e)
 {
-    int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = owned_append(file, 0, e);
 
     if (fd < 0)
-        return fail(e, ERR_SYS, "log file %s: %s", file, strerror(errno));
+        return fail_in(e, "log file");
     log_close();
     log_fd = fd;
     return true;

@@ -14,6 +14,7 @@
 
 #include <zstd.h>
 
+#include "model/base/owned.h"
 #include "model/tape/tape_parts.h"
 
 enum { LEVEL = 9 };
@@ -57,8 +58,8 @@ is_ours(const struct tape_out *t, struct stat *st, struct err *e)
         return fail(e, ERR_SYS, "%s: %s", t->file, strerror(errno));
     if (!S_ISREG(st->st_mode))
         return fail(e, ERR_USAGE, "%s is no plain file: it stays as it is", t->file);
-    if (st->st_uid != geteuid())
-        return fail(e, ERR_DENIED, "%s belongs to another user: it stays as it is", t->file);
+    if (!owned_by_us(st, t->file, e))
+        return false;
     if (st->st_nlink > 1)
         return fail(e, ERR_DENIED, "%s has another name too (a hard link): it stays as it is",
                     t->file);

@@ -235,13 +235,15 @@ reads_the_own_folder(void **state)
     proc_check(0, "\"failed\":", NULL, "queues --json \"%s\"", to);
     proc_check(0, "\"failed\":", NULL, "queues --json --adapter example_jobs \"%s\"", to);
     chmod(file, 0620);
-    proc_check(5, NULL, "mine.sql can be written by others: not read", "queues \"%s\"", to);
-    proc_check(3, NULL, "can be written by others: not read", "queues --adapter %s \"%s\"", file,
-               to);
+    proc_check(5, NULL, "mine.sql can be written by others (mode 0620): it is not used",
+               "queues \"%s\"", to);
+    proc_check(3, NULL, "can be written by others (mode 0620): it is not used",
+               "queues --adapter %s \"%s\"", file, to);
     chmod(file, 0600);
     proc_check(0, "\"failed\":", NULL, "queues --json --adapter %s \"%s\"", file, to);
     chmod(deep, 0777);
-    proc_check(0, "\nriver", "adapters can be written by others: not read", "adapter list");
+    proc_check(0, "\nriver", "adapters can be written by others (mode 0777): it is not used",
+               "adapter list");
     chmod(deep, 0700);
     char *aside = xasprintf("%s.aside", deep);
     assert_int_equal(rename(deep, aside), 0);
@@ -251,7 +253,8 @@ reads_the_own_folder(void **state)
     free(aside);
     if (geteuid() == 0) {
         assert_int_equal(chown(file, 12345, 0), 0);
-        proc_check(0, NULL, "mine.sql belongs to another user: not read", "adapter list");
+        proc_check(0, NULL, "mine.sql belongs to another user (uid 12345): it is not used",
+                   "adapter list");
     }
     write_file(file, "-- adapter: river\n", 0600);
     proc_check(0, "\nriver", "mine.sql: ", "adapter list"); /* a wrong one stops nobody */

@@ -207,6 +207,28 @@ remembers(void **state)
     settings_free(s);
 }
 
+/* In a folder that others may write, the state is not kept: they could replace it. */
+static void
+keeps_nothing_beside_others(void **state)
+{
+    char dir[200], folder[300];
+    struct settings *s = settings_new();
+    struct err e;
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/open.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid());
+    snprintf(folder, sizeof folder, "%s/queuetop", dir);
+    assert_int_equal(mkdir(dir, 0700) | mkdir(folder, 0700) | chmod(folder, 0777), 0);
+    setenv("XDG_STATE_HOME", dir, 1);
+    settings_put(s, "jobs", "sort=age");
+    assert_false(settings_save(s, &e));
+    assert_non_null(strstr(e.text, "can be written by others (mode 0777): it is not used (chmod "
+                                   "go-w); order and columns are not kept"));
+    assert_int_equal(rmdir(folder) | rmdir(dir), 0);
+    settings_free(s);
+}
+
 /* --- two consoles ---------------------------------------------------------------------------- */
 
 static char state_dir[200];
@@ -411,6 +433,7 @@ main(void)
         cmocka_unit_test(safety_closes),
         cmocka_unit_test(unreadable_file_closes),
         cmocka_unit_test(remembers),
+        cmocka_unit_test(keeps_nothing_beside_others),
         cmocka_unit_test_setup_teardown(two_write_their_own, state_setup, state_teardown),
         cmocka_unit_test_setup_teardown(answers_come_together, state_setup, state_teardown),
         cmocka_unit_test_setup_teardown(nothing_stops_a_save, state_setup, state_teardown),

@@ -94,6 +94,7 @@ struct cli {
     struct trust *trust;          /* see cli_trust; freed after run */
     struct trust **trusts;        /* of cli_sources; freed after run */
     int ntrusts;
+    bool settings_said;       /* what is wrong with the user's files has been said */
     struct schema_gate *gate; /* of cli_db_options */
     bool stays;           /* a later connection of cli_db must lead to the database of the first */
     const char *place;    /* the identity that cli_open must find again; NULL = any */

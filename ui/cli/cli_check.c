@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/base/owned.h"
 #include "model/base/text.h"
 #include "ui/cli/cli_queues.h"
 #include "ui/cli/cli_table.h"
@@ -65,13 +66,14 @@ read_line(struct cli *c, struct check_limits *l, char *line, struct err *e)
 static bool
 read_config(struct cli *c, const char *path, struct check_limits *l, struct err *e)
 {
-    FILE *f = fopen(path, "r");
+    int fd = owned_read(path, e);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     char line[LINE_MOST];
     int number = 0;
     bool ok = true;
 
     if (!f)
-        return fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
+        return false;
     while (ok && fgets(line, sizeof line, f)) {
         number++;
         size_t len = strlen(line);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "model/base/owned.h"
 
 enum {
     CONNECTIONS_MOST = 32,
@@ -245,11 +246,13 @@ on_ready(void *ctx, short revents)
 static char *
 read_small(const char *path, bool secret, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = owned_read(path, e);
     struct stat st;
     char *text = NULL;
 
-    if (fd < 0 || fstat(fd, &st) < 0) {
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) < 0) {
         fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
     } else if (!S_ISREG(st.st_mode) || st.st_size > FILE_MOST) {
         fail(e, ERR_DATA, "%s: not a file of at most %d bytes", path, FILE_MOST);
@@ -260,8 +263,7 @@ read_small(const char *path, bool secret, struct err *e)
         ssize_t n = read(fd, text, (size_t)st.st_size);
         text[n > 0 ? n : 0] = '\0';
     }
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return text;
 }
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
+#include "model/base/owned.h"
 #include "ui/cli/import_place.h"
 #include "ui/cli/import_rows.h"
 
@@ -520,8 +521,12 @@ open_rejects(struct import *i, struct err *e)
     if (!i->w->rejects)
         return true;
     /* a pipe that nobody reads is refused instead of waited for */
-    i->rejects = open(i->w->rejects, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (i->rejects < 0 || fcntl(i->rejects, F_SETFL, O_APPEND) < 0)
+    i->rejects = owned_append(i->w->rejects, O_NONBLOCK, e);
+    if (i->rejects < 0) {
+        e->kind = e->kind == ERR_SYS ? ERR_USAGE : e->kind;
+        return false;
+    }
+    if (fcntl(i->rejects, F_SETFL, O_APPEND) < 0)
         return fail(e, ERR_USAGE, "%s: %s", i->w->rejects, strerror(errno));
     if (is_same_file(i->fd, i->rejects))
         return fail(e, ERR_USAGE, "%s: --rejects is the file that is read", i->w->rejects);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
-#include "ui/cli/cli_file.h"
+#include "model/base/owned.h"
 #include "ui/cli/cli_http.h"
 #include "ui/cli/cli_sources.h"
 #include "ui/cli/verbs.h"
@@ -146,7 +146,7 @@ static bool
 replace_file(const char *path, const struct buf *text, struct err *e)
 {
     char *fresh = xasprintf("%s.%d", path, (int)getpid());
-    bool ok = cli_file_write(fresh, 0644, text->data, text->len);
+    bool ok = owned_write_new(fresh, 0644, text->data, text->len);
 
     if (ok && rename(fresh, path) != 0) {
         ok = fail(e, ERR_SYS, "%s: %s", path, strerror(errno));

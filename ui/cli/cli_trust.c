@@ -48,7 +48,7 @@ place_names(const struct cli *c, const char *conninfo, const char *dbname)
 }
 
 struct trust *
-cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname)
+cli_trust_new(struct cli *c, const char *conninfo, const char *dbname)
 {
     struct trust *t = trust_new();
     struct settings *s = settings_new();
@@ -56,9 +56,13 @@ cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname)
 
     for (int i = 0; i < c->trust_owners.n; i++)
         trust_names(t, c->trust_owners.items[i]);
+    settings_only_files(s);
     settings_read(s, keys, place_names(c, conninfo, dbname), &said);
     trust_names(t, said.trust_owner);
     trusted_recall(t, s);
+    for (int i = 0; !c->settings_said && settings_complaint(s, i); i++)
+        cli_say(c, "%s", settings_complaint(s, i));
+    c->settings_said = true;
     settings_free(s);
     return t;
 }

@@ -8,7 +8,7 @@
 
 /* For one of the databases of the command line; conninfo, dbname NULL = not given. The caller
  * frees. */
-struct trust *cli_trust_new(const struct cli *c, const char *conninfo, const char *dbname);
+struct trust *cli_trust_new(struct cli *c, const char *conninfo, const char *dbname);
 /* The same for the only database of a verb; lives as long as c. */
 struct trust *cli_trust(struct cli *c);
 /* Frees all of them, and the gate; after the connections that ask them. */

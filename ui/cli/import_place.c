@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "model/base/mem.h"
-#include "ui/cli/cli_file.h"
+#include "model/base/owned.h"
 
 enum { TEXT_MOST = 400, LOW_DIGITS = 16, ROW_BITS = 28 };
 
@@ -110,6 +110,10 @@ import_place_read(const char *path, struct import_place *p, bool *is_there, stru
     *is_there = fd >= 0;
     if (fd < 0)
         return errno == ENOENT || fail(e, ERR_USAGE, "%s: %s", path, strerror(errno));
+    if (!owned_check(fd, path, e)) {
+        close(fd);
+        return false;
+    }
     ssize_t n = read(fd, text, TEXT_MOST);
     close(fd);
     text[n > 0 ? n : 0] = 0;
@@ -140,6 +144,9 @@ import_place_lock(const char *path, struct err *e)
 
     if (fd < 0) {
         fail_file(e, ERR_USAGE, name, NULL);
+    } else if (!owned_check(fd, name, e)) {
+        close(fd);
+        fd = -1;
     } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             fail(e, ERR_REFUSED, "another import with --resume %s is running", path);
@@ -181,7 +188,7 @@ import_place_write(const char *path, const struct import_place *p, bool is_first
 {
     char text[TEXT_MOST], *fresh = xasprintf("%s.%d", path, (int)getpid());
     const char *lacks = NULL;
-    bool ok = cli_file_write(fresh, 0600, text, make_text(p, text));
+    bool ok = owned_write_new(fresh, 0600, text, make_text(p, text));
 
     if (ok && is_first) {
         ok = name_first(fresh, path);

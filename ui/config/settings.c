@@ -15,6 +15,7 @@
 #include "model/base/alias.h"
 #include "model/base/clock.h"
 #include "model/base/loop.h"
+#include "model/base/owned.h"
 
 enum {
     FILE_MOST = 100000,
@@ -41,6 +42,7 @@ struct settings {
     bool changed, closed;
     const char *config, *config_path; /* the text of the configuration; NULL = there is none */
     const char *state;                /* the name of the state file */
+    bool only_files;                  /* complaints about lines are left out */
     int lock;                         /* its folder, locked; -1 = not */
     int64_t lock_until;               /* when the wait for the lock ends; 0 = it has not begun */
 };
@@ -117,6 +119,12 @@ path_of(const char *variable, const char *below_home, const char *name)
     return xasprintf("%s/%s/queuetop%s%s", home, below_home, *name ? "/" : "", name);
 }
 
+void
+settings_only_files(struct settings *s)
+{
+    s->only_files = true;
+}
+
 bool
 settings_closed(const struct settings *s)
 {
@@ -133,6 +141,12 @@ read_text(struct settings *s, const char *path)
     if (fd < 0) {
         if (errno != ENOENT && errno != ENOTDIR)
             add_complaint(s, xasprintf("%s: %s", path, strerror(errno)));
+        return NULL;
+    }
+    struct err e;
+    if (!owned_check(fd, path, &e)) {
+        add_complaint(s, xstrdup(e.text));
+        close(fd);
         return NULL;
     }
     text = xmalloc(FILE_MOST + 1);
@@ -173,7 +187,8 @@ trim(char *s)
 static void
 refuse_line(const struct settings_reader *r, const char *key, const char *why)
 {
-    add_complaint(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
+    if (!r->s->only_files)
+        add_complaint(r->s, xasprintf("%s:%d: %.60s: %.200s", r->file, r->line, key, why));
 }
 
 /* Cuts a comment: # at the start of the line or after a blank. */
@@ -198,7 +213,8 @@ close_switch(const struct settings_reader *r, const struct setting *o)
         return;
     *to = true;
     r->s->closed = true;
-    add_complaint(r->s, xasprintf("%s:%d: so %s is on", r->file, r->line, o->name));
+    add_complaint(r->s, r->line ? xasprintf("%s:%d: so %s is on", r->file, r->line, o->name)
+                                : xasprintf("%s: so %s is on", r->file, o->name));
 }
 
 static void
@@ -603,15 +619,18 @@ make_folder(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
+/* Makes the folder if it is missing. In a folder of another user nothing is written: he could
+ * replace it. */
 static bool
-write_text(const char *path, const struct buf *b)
+take_folder(char *folder, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = make_folder(folder) ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
     if (fd < 0)
-        return false;
-    bool ok = write(fd, b->data, b->len) == (ssize_t)b->len;
-    return close(fd) == 0 && ok;
+        return fail(e, ERR_SYS, "%s: %s", folder, strerror(errno));
+    bool ok = owned_check(fd, folder, e);
+    close(fd);
+    return ok;
 }
 
 static bool
@@ -619,18 +638,20 @@ replace_state(struct settings *s, char *folder, struct err *e)
 {
     char *path = xasprintf("%s/%s", folder, s->state),
          *fresh = xasprintf("%s/%s.%d", folder, s->state, getpid());
+    struct err why;
     struct buf b = {0};
-    bool ok = make_folder(folder);
+    bool ok = take_folder(folder, &why);
 
     if (ok) {
         lock_folder(s, folder);
         merge_lines(s, path, &b);
-        ok = write_text(fresh, &b) && rename(fresh, path) == 0;
+        ok = (owned_write_new(fresh, 0600, b.data, b.len) && rename(fresh, path) == 0) ||
+             fail(&why, ERR_SYS, "%s: %s", path, strerror(errno));
+        if (!ok)
+            unlink(fresh);
     }
-    if (!ok) {
-        fail(e, ERR_SYS, "%s: %s; order and columns are not kept", path, strerror(errno));
-        unlink(fresh);
-    }
+    if (!ok)
+        fail(e, why.kind, "%s; order and columns are not kept", why.text);
     free(fresh);
     free(path);
     buf_free(&b);

@@ -35,12 +35,16 @@ void settings_free(struct settings *s);
 void settings_parse(struct settings *s, const char *file, const char *text,
                     const struct setting *table, const char *const *names, void *into);
 /* Reads $XDG_CONFIG_HOME/queuetop/config. If there is no such file, there is no complaint. If the
- * file can't be read, every SET_SAFETY is switched on. */
+ * file can't be read, or others may write it (model/base/owned.h), every SET_SAFETY is switched
+ * on. */
 void settings_read(struct settings *s, const struct setting *table, const char *const *names,
                    void *into);
 /* Takes the text that settings_read has read, with more names, which were not known then. */
 void settings_read_again(struct settings *s, const struct setting *table, const char *const *names,
                          void *into);
+/* From now on only files that are not used become complaints, and not their lines: for a reader
+ * that knows some of the keys. */
+void settings_only_files(struct settings *s);
 /* True if a SET_SAFETY is on only because something could not be read. */
 bool settings_closed(const struct settings *s);
 /* The i-th complaint, NULL = no more. */

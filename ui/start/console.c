@@ -273,6 +273,7 @@ console_run(struct cli *c, const void *opts)
     if (((const struct console_options *)opts)->demo)
         settings_apart(s, "demo"); /* what is tried there is nothing for production */
     settle_options(c, s, opts, &o);
+    c->settings_said = true; /* in Messages */
     int code = open_console(c, &o, s);
     settings_free(s);
     return code;

@@ -20,6 +20,7 @@
 
 #include "model/base/child.h"
 #include "model/base/mem.h"
+#include "model/base/owned.h"
 #include "model/base/secure.h"
 
 enum { WORDS = 16, NOT_STARTED = 127 << 8 };
@@ -254,13 +255,26 @@ find_editor(struct editor *ed, struct err *e)
     return ed->path || child_find(ed->argv[0], &ed->path, e);
 }
 
+/* Where the editor's file goes: nobody else may be able to put another one in its place. As root,
+ * with the variables of another user, that is /tmp. */
+static const char *
+choose_base(void)
+{
+    static const char *const variables[] = {"XDG_RUNTIME_DIR", "TMPDIR"};
+
+    for (int i = 0; i < 2; i++) {
+        const char *base = getenv(variables[i]);
+        if (base && *base && owned_folder(base) && access(base, W_OK | X_OK) == 0)
+            return base;
+    }
+    return "/tmp";
+}
+
 static bool
 write_file(struct editor *ed, const char *suffix, const char *text, size_t len, struct err *e)
 {
-    const char *base = getenv("XDG_RUNTIME_DIR"), *tmp = getenv("TMPDIR");
+    const char *base = choose_base();
 
-    if (!base || access(base, W_OK | X_OK) != 0)
-        base = tmp && *tmp ? tmp : "/tmp";
     snprintf(ed->dir, sizeof ed->dir, "%s/queuetop-XXXXXX", base);
     if (!mkdtemp(ed->dir)) {
         int why = errno;
