@@ -121,6 +121,21 @@ two_claims_at_once(void **state)
     expect(b, "done,done,done", "select t.done('n')");
     expect(a, "done", "select t.done('m')");
     core_check(c);
+    /* whole leases: the second passes over the one that the first has locked. It would wait 10 s
+     * for a lock, and then fail */
+    pg_run(c, "insert into queue_config (queue, chunk) values ('r', 2); select t.push('r', "
+              "'e,f,g,h')");
+    core_settle(c);
+    pg_run(b, "set lock_timeout = '10 s'");
+    for (int i = 0; i < 2; i++) {
+        pg_run(a, "begin");
+        expect(a, "e,f", "select t.claim('m', 2%s)", i ? ", queues => '{r}'" : "");
+        pg_run(b, "begin");
+        expect(b, "g,h", "select t.claim('n', 2%s)", i ? ", queues => '{r}'" : "");
+        pg_run(b, "rollback");
+        pg_run(a, "rollback");
+    }
+    core_check(c);
     PQfinish(a);
     PQfinish(b);
     PQfinish(c);

@@ -117,6 +117,46 @@ deltas_after(PGconn *c, int rounds)
     return pg_int(c, "select count(*) from delta");
 }
 
+/* A transaction that is older than several folds writes, and then folds itself: its number is below
+ * those that the last fold saw, and in that fold's list of what was in progress. One that reads as
+ * of its beginning can't fold: it would begin at a fold whose deltas have been deleted. */
+static void
+a_fold_of_an_old_transaction(void **state)
+{
+    PGconn *c = core_new("old_fold"), *old = core_join("old_fold"), *still = core_join("old_fold");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    pg_run(old, "begin; select t.push('q', 'd')");
+    pg_run(still, "begin isolation level repeatable read; select count(*) from queue");
+    for (int i = 0; i < 3; i++) { /* the third sweeps what the first has summed */
+        pg_run(c, "select t.push('q', 'e'), t.claim('n', 1), t.done('n')");
+        core_ten_seconds(c);
+        expect(c, "t", "select fold_beside()");
+        core_check(c);
+    }
+    assert_string_equal(pg_try(still, "select fold_beside()"), "QT007");
+    pg_run(still, "rollback");
+    pg_run(old, "select t.push('q', 'f')");
+    pg_run(c, "select t.push('q', 'h')");
+    core_ten_seconds(c);
+    expect(old, "t", "select fold_beside()");
+    core_check(old);
+    core_check(c); /* the others still count by the fold before */
+    pg_run(c, "select t.push('q', 'g')");
+    expect(c, "f", "select fold_beside()"); /* one at a time */
+    pg_run(old, "commit");
+    core_check(c);
+    core_ten_seconds(c);
+    expect(c, "t", "select fold_beside()");
+    core_check(c);
+    expect(c, "10", "select sum(pushed) from t.counts");
+    PQfinish(still);
+    PQfinish(old);
+    PQfinish(c);
+}
+
 static void
 a_writer_elsewhere_stretches_nothing(void **state)
 {
@@ -692,6 +732,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_to_the_truth),
         cmocka_unit_test(a_fold_and_its_own_changes),
+        cmocka_unit_test(a_fold_of_an_old_transaction),
         cmocka_unit_test(a_writer_elsewhere_stretches_nothing),
         cmocka_unit_test(books_stay_small),
         cmocka_unit_test(another_cluster),

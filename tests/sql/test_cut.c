@@ -39,7 +39,7 @@ chunks_hold_one_priority(void **state)
     expect(c, "q0:u,v,w q1:y q5:a,b,c q5:d q5:e q5:f q9:x", "%s", leases);
     expect(c, "t",
            "select seq[1] = high[1] and seq[2] = high[2] and seq[6] = high[6] and seq[10] = "
-           "high[10] and"
+           "high[10] and seq[1] = 8 and seq[2] = 11 and seq[6] = 10 and seq[10] = 7 and"
            " cardinality(seq) = 10 from cursor where queue = 'q' order by n desc limit 1");
     expect(c, "11", "select cardinality(string_to_array(t.claim('n', 20), ','))");
     core_check(c);

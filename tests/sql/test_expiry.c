@@ -130,6 +130,36 @@ over_while_it_is_handed_out(void **state)
     PQfinish(c);
 }
 
+/* The time of b ends between the cut and the claim, and no step comes in between. Each way to read
+ * the jobs of a lease leaves it out: one whole lease, a part, several leases. */
+static void
+over_before_the_claim(void **state)
+{
+    static const char *const calls[] = {"claim('n', ",
+                                        "complete_and_claim('n', '{}', '{}', '{}', null, null, "};
+    PGconn *c = core_new("expiry_claim");
+
+    (void)state;
+    pg_run(c, "insert into queue_config (queue, chunk) values ('q', 2); select t.push('q', "
+              "'a,b,c,d')");
+    core_settle(c);
+    expect(c, "2", "select count(*) from work_queue");
+    over(c, "b,c");
+    for (int i = 0; i < 2; i++)
+        for (int n = 1; n <= 4; n++) {
+            static const char *const got[] = {"a", "a", "a", "a,d"};
+            pg_run(c, "begin");
+            expect(c, got[n - 1],
+                   "select string_agg(payload->>'name', ',' order by payload->>'name') from %s%d)",
+                   calls[i], n);
+            pg_run(c, "rollback");
+        }
+    /* a lease of which nothing is left: the claim goes on to the next */
+    over(c, "a");
+    expect(c, "d", "select t.claim('n', 2)");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -138,6 +168,7 @@ main(void)
         cmocka_unit_test(nobody_is_waited_for),
         cmocka_unit_test(in_batches),
         cmocka_unit_test(over_while_it_is_handed_out),
+        cmocka_unit_test(over_before_the_claim),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);

@@ -290,6 +290,33 @@ living_are_held(void **state)
     PQfinish(c);
 }
 
+/* now() stands still within a transaction, so a time can be exactly at its border. A lease that
+ * ends now has not expired; a node whose heartbeat is as old as it may be is alive, and may claim.
+ */
+static void
+borders_are_exact(void **state)
+{
+    PGconn *c = core_new("borders");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    pg_run(c, "begin; update work_queue set lock_timeout = now() where lock_key = 'n'");
+    core_second(c);
+    expect(c, "0 0 0", "select t.step()");
+    pg_run(c, "update work_queue set lock_timeout = now() - interval '1 us' where lock_key = 'n'");
+    core_second(c);
+    expect(c, "0 0 1", "select t.step()");
+    pg_run(c, "rollback; select node_start('m', gen_random_uuid(), 'h', 1, 'v', 1, null, 4)");
+    pg_run(c, "begin; update node set heartbeat = now() - interval '30 s'; savepoint s");
+    expect(c, "b", "select t.claim('m', 1)");
+    pg_run(c, "rollback to s; update node set heartbeat = heartbeat - interval '1 us'");
+    expect(c, "", "select t.claim('m', 1)");
+    pg_run(c, "rollback");
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -305,6 +332,7 @@ main(void)
         cmocka_unit_test(results_are_limited),
         cmocka_unit_test(a_restart_between),
         cmocka_unit_test(living_are_held),
+        cmocka_unit_test(borders_are_exact),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
