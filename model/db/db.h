@@ -146,6 +146,9 @@ void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
  * One way is to ask the user and to pass the password here (it is copied, and wiped by db_free).
  * Then a call or db_retry_now tries again. */
 bool db_needs_password(const struct db *db);
+/* A password was given by TCP, and a server that asks for it in clear text would get it: neither
+ * require_auth nor a checked certificate prevents that. libpq does not say how it was given. */
+bool db_bares_password(const struct db *db);
 void db_password(struct db *db, const char *password);
 
 /* Queues a call, and connects if needed. The reply never comes before this returns. A call that

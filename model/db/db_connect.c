@@ -156,6 +156,42 @@ db_needs_password(const struct db *db)
     return db->wants_password;
 }
 
+/* True if a list of require_auth ("scram-sha-256,none", "!password") lets a password through. */
+static bool
+allows_password(const char *list)
+{
+    static const char word[] = "password";
+    bool refuses = *list == '!', has = false;
+
+    for (const char *at = list; *at; at += strspn(at, ",")) {
+        size_t len = strcspn(at, ",");
+        const char *name = at + strspn(at, " !");
+        size_t name_len = (size_t)(at + len - name);
+        has |= name_len >= sizeof word - 1 && !strncmp(name, word, sizeof word - 1);
+        at += len;
+    }
+    return !*list || has != refuses;
+}
+
+bool
+db_bares_password(const struct db *db)
+{
+    const char *host = db->conn ? PQhost(db->conn) : NULL;
+    PQconninfoOption *options =
+        host && *host != '/' && PQconnectionUsedPassword(db->conn) ? PQconninfo(db->conn) : NULL;
+    bool bares = options != NULL;
+
+    for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+        const char *value = o->val ? o->val : "";
+        if (!strcmp(o->keyword, "require_auth"))
+            bares &= allows_password(value);
+        if (!strcmp(o->keyword, "sslmode"))
+            bares &= strcmp(value, "verify-full") != 0;
+    }
+    options_free(options);
+    return bares;
+}
+
 void
 db_password(struct db *db, const char *password)
 {

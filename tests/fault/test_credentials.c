@@ -282,6 +282,49 @@ a_standby_takes_over_with_an_old_password(void **state)
     free(dsn);
 }
 
+/* doctor warns of a login that gives its password to every server that asks. */
+static void
+a_password_for_everybody_is_named(void **state)
+{
+    static const char warning[] = "this login gives its password to every server that asks";
+    static const struct {
+        const char *options;
+        bool warns;
+        int since; /* libpq */
+    } cases[] = {
+        {"sslmode=require",                            true,  0     },
+        {"sslmode=verify-ca sslrootcert=tls/ca.crt",   true,  0     },
+        {"sslmode=verify-full sslrootcert=tls/ca.crt", false, 0     },
+        {"require_auth=scram-sha-256",                 false, 160000},
+        {"require_auth=!password",                     false, 160000},
+        {"require_auth=scram-sha-256,password",        true,  160000},
+    };
+    PGconn *conn = pg_connect(pg_dsn("app"));
+
+    (void)state;
+    serve_with(NULL, "good");
+    pg_run(conn, "alter role keeper password 'first'");
+    pg_run(conn, "select pg_reload_conf()");
+    put_file("pass", "localhost:%d:*:keeper:first\n", port);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *out, *err;
+        if (PQlibVersion() < cases[i].since) {
+            print_message("not tried, libpq is older: %s\n", cases[i].options);
+            continue;
+        }
+        proc_run(NULL, &out, &err,
+                 "doctor \"host=localhost port=%d user=keeper dbname=app passfile=pass %s\"", port,
+                 cases[i].options);
+        if (!strstr(out, "clock") && !strstr(out, "WARN") && !strstr(out, "looks found nothing"))
+            fail_msg("%s: %s%s", cases[i].options, out, err);
+        if (!strstr(out, warning) == cases[i].warns)
+            fail_msg("%s: %s", cases[i].options, out);
+        free(out);
+        free(err);
+    }
+    PQfinish(conn);
+}
+
 /* --- the server: by TCP with TLS; user known needs a certificate, user keeper a password --- */
 
 static int
@@ -350,6 +393,7 @@ main(void)
         cmocka_unit_test(the_servers_certificate_runs_out),
         cmocka_unit_test(a_clients_certificate_runs_out),
         cmocka_unit_test(a_standby_takes_over_with_an_old_password),
+        cmocka_unit_test(a_password_for_everybody_is_named),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -393,6 +393,24 @@ compare_clocks(struct doctor *d, struct err *e)
     return true;
 }
 
+/* The server may be another one than is meant, or somebody between. libpq gives a password in clear
+ * text to whoever asks for it so. */
+static void
+look_at_password(struct doctor *d)
+{
+    static const struct symptom password = {
+        .name = "password",
+        .why = "whoever answers at this address instead of the server gets the password in clear "
+               "text by asking for it",
+        .remedy = "sslmode=verify-full, or, with libpq 16, require_auth=scram-sha-256 in the "
+                  "service file or PGREQUIREAUTH"};
+
+    if (db_bares_password(d->q.db))
+        tell_aside(d, WARN, &password, "this login gives its password to every server that asks");
+    else
+        d->count[WELL]++;
+}
+
 /* Names the queues with too many jobs to compare their counters, or says why it can't. */
 static void
 tell_uncounted(struct doctor *d)
@@ -418,6 +436,8 @@ examine_all(struct doctor *d, struct err *e)
     static const struct symptom queue = {.name = "queue"};
     bool doubts[SYMPTOMS] = {false}, any = false, ok = compare_clocks(d, e);
 
+    if (ok)
+        look_at_password(d);
     for (int i = 0; ok && i < SYMPTOMS; i++) {
         if (symptoms[i].native && !d->native)
             continue;
