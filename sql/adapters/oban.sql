@@ -401,7 +401,8 @@ update {schema}.oban_jobs set scheduled_at = timezone('UTC', $2::timestamptz),
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
   and state in ('available', 'scheduled', 'retryable')
   and scheduled_at is distinct from timezone('UTC', $2::timestamptz)
-returning id::text, case state::text when 'available' then 'ready' when 'retryable' then 'retry'
+-- a job that is due is made available by Oban's own stager, within seconds
+returning id::text, case when scheduled_at <= timezone('UTC', now()) then 'ready' when state = 'retryable' then 'retry'
                          else state::text end as state
 
 -- name: pause

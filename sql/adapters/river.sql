@@ -419,7 +419,9 @@ update {schema}.river_job set scheduled_at = $2::timestamptz,
        state = case when state = 'available' and $2::timestamptz > now() then 'scheduled' else state end
 where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
   and state in ('available', 'retryable', 'scheduled') and scheduled_at <> $2::timestamptz
-returning id::text, case state when 'available' then 'ready' when 'retryable' then 'retry' else state::text end as state
+-- a job that is due is made available by River's own scheduler, within seconds
+returning id::text, case when scheduled_at <= now() then 'ready' when state = 'retryable' then 'retry'
+                         else state::text end as state
 
 -- name: pause
 -- params: queue

@@ -149,6 +149,8 @@ changes(void **state)
     assert_string_equal(pg_value(conn, "select priority from river_job where id = 2"), "3");
     says(0, "reschedule 2h --id 2 --yes", "1 job scheduled");
     assert_string_equal(pg_value(conn, STATES "= 2"), "2 scheduled");
+    says(0, "reschedule now --id 2 --yes", "1 job ready");
+    says(0, "reschedule 2h --id 2 --yes", "1 job scheduled");
     says(0, "delete --id 10 --yes", "1 job deleted");
     says(0, "pause default --yes", "1 queue paused");
     says(1, "pause default --yes", "nothing to change: pause takes only");
