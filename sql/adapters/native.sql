@@ -549,21 +549,24 @@ select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running'
        j.error, null::text as cursor, j.unique_key,
        case when j.payload is not null then left(j.payload::text, 1000000)
             when j.body is null then null
-            when j.payload_type like 'text/%' and length(j.body) <= 1000000
-                 and encode(j.body, 'escape') not like '%\\%' then encode(j.body, 'escape')
+            when t.body is not null then t.body
             else encode(substr(j.body, 1, 65536), 'hex') end as payload,
        case when j.payload is not null then 'json'
             when j.body is null then case when j.kept then '' else 'gone' end
-            when j.payload_type like 'text/%' and length(j.body) <= 1000000
-                 and encode(j.body, 'escape') not like '%\\%' then 'text'
+            when t.body is not null then 'text'
             else 'bytes' end as payload_format,
        coalesce(left(j.payload_type, 200), case when j.payload is not null then 'application/json' end) as payload_type,
        coalesce(octet_length(j.payload::text), octet_length(j.body))::bigint as payload_size,
        (extract(epoch from coalesce(j.run_timeout, c.run_timeout)) * 1000)::bigint as run_timeout_ms,
        (extract(epoch from coalesce(j.lease_timeout, c.lease_timeout)) * 1000)::bigint as lease_timeout_ms,
-       encode(substr(j.result, 1, 65536), 'escape') as result, j.origin_id::text, j.cancel_asked,
+       coalesce(left(t.result, 65536), encode(substr(j.result, 1, 65536), 'escape')) as result,
+       j.origin_id::text, j.cancel_asked,
        j.state || '/' || coalesce(j.seq, (extract(epoch from j.finished) * 1000000)::bigint) as version
 from found j left join {schema}.queue_config c on c.queue = j.queue
+cross join lateral (
+    select case when j.payload_type like 'text/%' and length(j.body) <= 1000000 then {schema}.as_text(j.body) end,
+           case when length(j.result) <= 1000000 then {schema}.as_text(j.result) end
+) t (body, result)
 left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.living() w
                    where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
 

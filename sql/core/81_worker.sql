@@ -92,6 +92,15 @@ end $$;
 comment on function scheduler_stop(text) is 'Ends the active scheduler''s turn, so that another scheduler may take '
     'over at once';
 
+create or replace function as_text(bytes bytea) returns text
+language plpgsql immutable strict set search_path from current as $$
+begin
+    return convert_from(bytes, 'UTF8');
+exception when character_not_in_repertoire or untranslatable_character then
+    return null;
+end $$;
+comment on function as_text(bytea) is 'Bytes of UTF-8 as text; NULL if they are no text';
+
 create or replace function job_outcome(id uuid, out state text, out queue text, out tries int, out result bytea,
     out result_text text, out error text, out created timestamptz, out run_after timestamptz,
     out started timestamptz, out finished timestamptz, out history text)
@@ -121,11 +130,7 @@ begin
             return;
         end if;
     end if;
-    begin
-        result_text := convert_from(result, 'UTF8');
-    exception when character_not_in_repertoire or untranslatable_character then
-        result_text := null; -- bytes that are no text
-    end;
+    result_text := as_text(result);
     history := coalesce((select c.history from queue_config c where c.queue = job_outcome.queue), 'full');
     return next;
 end $$;

@@ -18,7 +18,7 @@ language sql immutable set search_path from current as $$
         'schedule_set,schedule_pause,schedule_resume,schedule_run,schedule_remove,signal_backend,'
         'send_signal,cancel_where,discard_where,delete_where,set_priority,set_priority_where,set_time,'
         'set_time_where,undo,edit_job,push_by_hand,repair}'::text[],
-        '{history_of,living,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
+        '{history_of,living,as_text,purge_audit_preview,error_key,overview,rates,minutes,minute_steps,percentiles,'
         'failure_groups,slot_class,requeue_preview,requeue_sample,queue_pace,failed_within_hour,'
         'release_preview,extend_preview,purge_preview,setting_int,setting_interval,backlog,node_alive,cron_times,'
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'

@@ -894,6 +894,25 @@ a_pusher_waits(void **state)
     pg_run(conn, revoke, "grant", "to");
 }
 
+/* A text or result that is UTF-8 is shown as it is, not as the escapes of its bytes. */
+static void
+text_is_shown_as_text(void **state)
+{
+    (void)state;
+    check_run("Stra\u00dfe", "push w9 - --type text/plain", 0, NULL, "");
+    char *id = xstrdup(pg_value(conn, "select id from queues.queue where queue = 'w9'"));
+    proc_check(0, "\n  Stra\u00dfe", NULL, "job %s -d \"%s\"", id, dsn);
+    answer("w9", "complete('w', l, v, s, results => array[convert_to('gr\u00fcn\\', 'UTF8')])");
+    proc_check(0, "\n  gr\u00fcn\\\n", NULL, "job %s -d \"%s\"", id, dsn);
+    free(id);
+    check_run("a", "push w10 -", 2, NULL, "not JSON");
+    check_run("7", "push w10 -", 0, NULL, "");
+    id = xstrdup(pg_value(conn, "select id from queues.queue where queue = 'w10'"));
+    answer("w10", "complete('w', l, v, s, results => array['\\xff00'::bytea])");
+    proc_check(0, "\\377\\000", NULL, "job %s -d \"%s\"", id, dsn);
+    free(id);
+}
+
 int
 main(void)
 {
@@ -921,6 +940,7 @@ main(void)
         cmocka_unit_test_setup(an_end_is_waited_for, clear),
         cmocka_unit_test_setup(an_end_without_history_is_told, clear),
         cmocka_unit_test_setup(a_pusher_waits, clear),
+        cmocka_unit_test_setup(text_is_shown_as_text, clear),
         cmocka_unit_test_setup(a_wait_outlives_the_server, clear),
     };
 
