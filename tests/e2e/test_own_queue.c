@@ -193,7 +193,9 @@ works_with_a_file(void **state)
     (void)state;
     proc_check(0, "\"failed\": 1", NULL, "queues --json --adapter %s \"%s\"", good, to);
     proc_check(0, "no such file", NULL, "jobs --state failed --adapter %s \"%s\"", good, to);
-    proc_check(5, NULL, "no queue in database shop", "queues \"%s\"", to);
+    proc_check(5, NULL, "tables that look like one: shop.jobs; queuetop-adapter(5) says",
+               "queues \"%s\"", to);
+    proc_check(5, NULL, "tables that look like one: shop.jobs;", "doctor \"%s\"", to);
     proc_check(0, NULL, NULL, "requeue --yes --adapter %s \"%s\" --id 6", good, to);
     assert_string_equal(pg_value(conn, "select status from shop.jobs where id = 6"), "waiting");
     pg_run(conn, "alter table shop.jobs enable row level security; create role onlooker login;"

@@ -86,6 +86,26 @@ choose(struct cli_queue *q, int n, struct err *e)
     return ok;
 }
 
+/* No adapter knows this database. Whoever has another queue system there needs an adapter, not an
+ * installation: names the tables that look like one. */
+static void
+name_likely(struct cli_queue *q, struct err *e)
+{
+    struct db_stmt stmt = {.sql = console_sql("likely_tables")};
+    struct db_reply reply;
+    struct err failed = {0};
+
+    if (!db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &failed))
+        *e = failed;
+    else if (*result_text(reply.results[0], 0, 0))
+        fail(
+            e, ERR_SQL,
+            "no queue system that is known in database %s, but tables that look like one: %s; "
+            "queuetop-adapter(5) says how to open them, queuetop install makes a queue beside them",
+            db_name(q->db), result_text(reply.results[0], 0, 0));
+    db_reply_done(&reply);
+}
+
 static bool
 detect(struct cli_queue *q, struct err *e)
 {
@@ -95,8 +115,11 @@ detect(struct cli_queue *q, struct err *e)
     bool ok = ask_detects(q, &reply, e);
     if (ok) {
         q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
-        ok = choose(q, adapter_take(q->adapter, reply.results, c->wish), e) &&
-             adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
+        int found = adapter_take(q->adapter, reply.results, c->wish);
+        ok = choose(q, found, e);
+        if (!ok && found == 0 && e->kind == ERR_SQL && !c->wish && !c->adapter)
+            name_likely(q, e);
+        ok = ok && adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
     }
     db_reply_done(&reply);
     return ok;
