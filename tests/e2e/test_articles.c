@@ -209,7 +209,7 @@ teti(void **state)
     (void)state;
     WALK("seed_teti", "alter table tasks drop error_message, drop priority", "tasks 2 2 2 0 0",
          {
-             "4", {"these are the running jobs", "1 of 2"},
+             "4", {"these are the running jobs", "1 of 2", "for 5h 0"},
               NULL, NULL, NULL, NULL
     },
          {"E", {"a running job has no lease that could end"}, NULL, NULL, NULL, NULL},
@@ -246,7 +246,7 @@ blabosoft(void **state)
     (void)state;
     WALK("seed_blabosoft", "select", "simple_queue 2 2 3 0 0",
          {
-             "4", {"these are the running jobs", "1 of 2"},
+             "4", {"these are the running jobs", "1 of 2", "for "},
               NULL, NULL, NULL, NULL
     },
          {"E", {"a running job has no lease that could end"}, NULL, NULL, NULL, NULL},

@@ -652,6 +652,13 @@ teti_committed(void **state)
     pg_run(c, "insert into tasks (status, payload) values ('done', '{}'), ('error', '{}')");
     said("0 2 0 0 1 0", seed_counts(c, q));
     pg_run(c, "delete from tasks where status in ('done', 'error')");
+    /* nobody says of which types these columns are */
+    pg_run(c, "alter table tasks alter retry_count drop default, alter retry_count type text using "
+              "'many', "
+              "alter priority type text using 'high', alter error_message type jsonb using '{}'");
+    said("0", seed_job(c, q, "1", "tries"));
+    said("NULL", seed_job(c, q, "1", "priority"));
+    said("0 2 0 0 0 0", seed_counts(c, q));
     /* the column of retries is not everybody's */
     pg_run(c, "alter table tasks drop retry_count, drop priority, drop error_message");
     said("0", seed_job(c, q, "1", "tries"));

@@ -35,22 +35,25 @@ draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx
 }
 
 /* How long the job has run, or when it may start. An expired lease or a lost worker is marked at
- * the start of the row; the Nodes screen shows how long leases last. */
+ * the start of the row; the Nodes screen shows how long leases last. If the queue system does not
+ * record the worker, a long run is only a sign that it is lost: the time of the run is shown. */
 static void
 draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct job_row *j = row;
     bool running = !strcmp(j->state, "running");
     bool waits = !strcmp(j->state, "scheduled") || !strcmp(j->state, "retry");
+    bool over = running && j->lease_until_ms != FIELD_NULL && j->lease_until_ms < c->now_ms;
+    bool timed = running && j->started_ms != FIELD_NULL;
 
-    if (j->stale == 1)
-        grid_right(g, r, ROLE_WARN, "no worker");
-    else if (running && j->lease_until_ms != FIELD_NULL && j->lease_until_ms < c->now_ms)
-        grid_right(g, r, ROLE_WARN, "expired");
-    else if (running && j->started_ms != FIELD_NULL) {
+    if ((j->stale == 1 || over) && (*j->node || !timed))
+        grid_right(g, r, ROLE_WARN, j->stale == 1 ? "no worker" : "expired");
+    else if (timed) {
         char text[60];
-        snprintf(text, sizeof text, "for %s", fmt_age(c->now_ms - j->started_ms).s);
-        grid_right(g, r, ROLE_TEXT, text);
+        struct fmt age = fmt_age(c->now_ms - j->started_ms);
+        bool fits = (int)(sizeof "for " - 1 + strlen(age.s)) <= r.w; /* the age is never cut */
+        snprintf(text, sizeof text, "%s%s", fits ? "for " : "", age.s);
+        grid_right(g, r, j->stale == 1 || over ? ROLE_WARN : ROLE_TEXT, text);
     } else if (waits && j->run_after_ms != FIELD_NULL)
         grid_right(g, r, ROLE_DIM, fmt_age(c->now_ms - j->run_after_ms).s);
 }
@@ -108,7 +111,7 @@ role_dim(const void *row, const struct cell_ctx *c)
 /* Their K_ kinds only set the alignment and the order; the server sorts the jobs. */
 static const struct column_special tries_special = {draw_tries, NULL, K_INT, true};
 static const struct column_special priority_special = {draw_priority, NULL, K_INT, true};
-static const struct column_special due_special = {draw_due, NULL, K_BIG, true};
+static const struct column_special due_special = {draw_due, NULL, K_CUSTOM, true};
 static const struct column_special left_special = {draw_left, NULL, K_TIME, true};
 static const struct column_special state_special = {draw_state, NULL, K_STATE, false};
 static const struct column_special dim_special = {NULL, role_dim, K_CUSTOM, false};
@@ -168,17 +171,21 @@ const struct list_def jobs_def = {
 enum { ID_COLUMN = 0, ID_LEAST = 8, ID_MOST = 20 };
 
 void
-jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign)
+jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign, bool when)
 {
     int w = ID_LEAST;
     bool leased = false; /* the nodes of our own queue hold the leases, and its Nodes shows them */
+    bool timed = !foreign;
 
     for (int i = 0; i < n && foreign; i++) {
         struct fmt id = fmt_id_tail(rows[i].id);
         int need = text_width(id.s, strlen(id.s), TEXT_LINE);
         w = need > w ? need : w;
-        leased |= !strcmp(rows[i].state, "running") && rows[i].lease_until_ms != FIELD_NULL;
+        bool running = !strcmp(rows[i].state, "running");
+        leased |= running && rows[i].lease_until_ms != FIELD_NULL;
+        timed |= (running ? rows[i].started_ms : rows[i].run_after_ms) != FIELD_NULL;
     }
+    list_column_lacks(l, "due", !when || !timed);
     list_column_lacks(l, "left", !leased);
     list_hide_empty(l, foreign);
     list_set_ctx(l, foreign ? NULL : l);

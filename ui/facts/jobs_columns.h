@@ -10,7 +10,8 @@ extern const struct list_def jobs_def; /* ctx: NULL = of another queue system */
 enum { JOBS_QUEUE_COLUMN = 1 };        /* hidden while the filter names one queue */
 
 /* Call before rows are set. Makes the ids as wide as they need; for a foreign queue shows only the
- * columns that it has values for. */
-void jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign);
+ * columns that it has values for. when: the filter asks for states that have a time of their own.
+ */
+void jobs_columns_fit(struct list *l, const struct job_row *rows, int n, bool foreign, bool when);
 
 #endif

@@ -65,12 +65,9 @@ fit_columns(struct jobs *v)
 {
     const struct filter *f = &v->filter;
     bool one = f->terms.value[PARAM_STATES] && !strchr(f->terms.value[PARAM_STATES], ',');
-    bool when = filter_has_state(f, "running") || filter_has_state(f, "retry") ||
-                filter_has_state(f, "scheduled");
 
     list_column_show(v->list, JOBS_QUEUE_COLUMN, !f->terms.value[PARAM_QUEUE]);
     list_column_lacks(v->list, "state", one && !f->terms.value[PARAM_IDS]);
-    list_column_lacks(v->list, "due", !when);
 }
 
 static void
@@ -127,13 +124,16 @@ jobs_update(struct view *view)
     struct store *s = view->app->store;
     struct job_look look = {view->app->now_ms, view->app->options.utc};
     struct jobs_place place = store_jobs_place(s);
+    const struct filter *f = &v->filter;
+    bool when = filter_has_state(f, "running") || filter_has_state(f, "retry") ||
+                filter_has_state(f, "scheduled");
     int n = 0;
     const struct job_row *rows = is_ours(v) ? store_jobs(s, &n) : NULL;
 
     for (int i = 0; rows && i < n; i++)
         if (i == 0 || strcmp(rows[i].kind, rows[i - 1].kind) != 0)
             names_add(&view->app->typed.kinds, rows[i].kind);
-    jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app));
+    jobs_columns_fit(v->list, rows, rows ? n : 0, app_is_foreign(view->app), when);
     list_set_rows(v->list, rows, rows ? n : 0);
     list_set_more(v->list, rows && !place.at_top, rows && !place.at_end);
     if (v->all) /* rows come and go for hours: their marks must not pile up */
@@ -361,7 +361,7 @@ jobs_remark(struct view *view, struct buf *out)
         buf_str(out,
                 view->ops == &view_failed_jobs
                     ? "the reasons of failures are not recorded here: these are the failed jobs"
-                    : "nothing records here who runs a job: these are the running jobs");
+                    : "the workers are not recorded here: these are the running jobs");
     return false;
 }
 
