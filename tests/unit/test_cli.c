@@ -179,6 +179,8 @@ wrong_words_are_named(void **state)
     check_refused("push --delay x q", "--delay: \"x\" is not a duration");
     check_refused("push", "QUEUE");
     check_refused("push q - x", "one word too many: 'x'");
+    check_refused("release dead-1", "word too many: 'dead-1'; write --id dead-1 or --node dead-1");
+    check_refused("nodes x", "one word too many: 'x'; write --node x");
     check_refused("frobnicate", "no verb 'frobnicate'");
     check_refused("work --queues a,,b -- x", "empty name");
     check_refused("push --schema= q", "--schema");

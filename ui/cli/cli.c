@@ -343,6 +343,18 @@ take_word(struct parse *p, char *word)
     return true;
 }
 
+/* Says how the verb takes a name: "; write --id x or --node x". */
+static void
+say_options_for(const struct cli_verb *v, const char *word, struct buf *out)
+{
+    static const char *const names[] = {"id", "node", "queue"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (const struct cli_option *o = v->options; o && o->name; o++)
+            if (!strcmp(o->name, names[i]))
+                buf_printf(out, "%s --%s %s", out->len ? " or" : "; write", o->name, word);
+}
+
 static bool
 check_words(const struct cli *c, struct err *e)
 {
@@ -350,8 +362,15 @@ check_words(const struct cli *c, struct err *e)
 
     if (c->nwords < v->min_words)
         return fail(e, ERR_USAGE, "what is missing: %s", v->words);
-    if (v->max_words >= 0 && c->nwords > v->max_words)
-        return fail(e, ERR_USAGE, "one word too many: '%s'", c->words[v->max_words]);
+    if (v->max_words >= 0 && c->nwords > v->max_words) {
+        const char *word = c->words[v->max_words];
+        struct buf options = {0};
+        if (v->max_words == 0)
+            say_options_for(v, word, &options);
+        fail(e, ERR_USAGE, "one word too many: '%s'%s", word, options.len ? options.data : "");
+        buf_free(&options);
+        return false;
+    }
     return true;
 }
 
