@@ -12,8 +12,8 @@
  *   t.step()                   one step of the scheduler "test"; returns "cut promoted stolen"
  *   t.truth()                  the errors in the counters; empty = all is right
  *
- * The scripts are read from sql/core below SRCDIR: point that at a copy to see whether a test
- * notices a broken rule.
+ * The scripts of sql/core are part of the test program. tests/mutants.sh builds it with a broken
+ * rule, and shows which test notices.
  */
 #ifndef TESTS_SQL_CORE_H
 #define TESTS_SQL_CORE_H

@@ -40,6 +40,37 @@ wrong_tokens_change_nothing(void **state)
     PQfinish(c);
 }
 
+/* The same for answers that name many jobs: a part of a lease, a whole lease, several leases, parts
+ * of several. Each is another statement. */
+static void
+wrong_tokens_of_many_jobs(void **state)
+{
+    static const char *const names[] = {"a,b", "a,b,c", "a,b,c,d,e", "a,b,d", "e,a"};
+    static const char *const with[] = {"'n', 1", "'n', -1", "'m', 0"};
+    PGconn *c = core_new("wrong_many");
+
+    (void)state;
+    pg_run(c, "create function t.wrong(names text, node text, more int) returns text language "
+              "plpgsql as $$ declare h record; begin select array_agg(lease order by n) l, "
+              "array_agg(version + more order by n) v, array_agg(seq order by n) s, "
+              "array_agg('x'::text) e into h from t.last where name = "
+              "any(string_to_array(names, ',')); return (select string_agg(distinct o, ' ') from "
+              "(select outcome as o from complete($2, h.l, h.v, h.s) union all select outcome from "
+              "fail($2, h.l, h.v, h.s, h.e)) z); end $$");
+    pg_run(c, "select t.push('q', 'a,b,c'), t.push('r', 'd,e')");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 9)");
+    expect(c, "2 5", "select concat_ws(' ', count(*), sum(cardinality(seqs))) from work_queue");
+    pg_run(c, "create table t.before as select t.picture() as p");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof with / sizeof *with; k++)
+            expect(c, "lost", "select t.wrong('%s', %s)", names[i], with[k]);
+    expect(c, "t", "select p = t.picture() from t.before");
+    expect(c, "done,done,done,done,done", "select t.done('n')");
+    core_check(c);
+    PQfinish(c);
+}
+
 static void
 by_hand_says_lost(void **state)
 {
@@ -258,6 +289,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_tokens_change_nothing),
+        cmocka_unit_test(wrong_tokens_of_many_jobs),
         cmocka_unit_test(by_hand_says_lost),
         cmocka_unit_test(stolen_then_late),
         cmocka_unit_test(old_token_of_the_same_node),
