@@ -192,6 +192,26 @@ neighbours_at_once(void **state)
     end_race(&r);
 }
 
+/* An answer names a job that its lease does not have, while another connection answers for a
+ * neighbour of the other job: both leave the lease. */
+static void
+parts_of_a_lease(void **state)
+{
+    struct race r = begin_race("parts", "a,b,c");
+
+    (void)state;
+    pg_run(r.first, "begin");
+    expect(r.first, "done", "select t.done('n', 'b')");
+    second_says(&r,
+                "select string_agg(outcome, ',') from t.held h, complete('n', array[lease, lease], "
+                "array[version, version], array[h.seq, 99]) where name = 'a'",
+                "done,gone");
+    expect(r.watch, "1", "select cardinality(seqs) from work_queue");
+    expect(r.watch, "done", "select t.done('n', 'c')");
+    expect(r.watch, "0", "select count(*) from work_queue");
+    end_race(&r);
+}
+
 static void
 same_answer_twice_at_once(void **state)
 {
@@ -301,19 +321,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steal_then_late_complete),
-        cmocka_unit_test(late_complete_then_steal),
-        cmocka_unit_test(extend_then_steal),
-        cmocka_unit_test(steal_then_extend),
-        cmocka_unit_test(steal_then_fail),
-        cmocka_unit_test(give_back_then_complete),
-        cmocka_unit_test(complete_then_give_back),
-        cmocka_unit_test(neighbours_at_once),
-        cmocka_unit_test(same_answer_twice_at_once),
-        cmocka_unit_test(rolled_back_answer),
-        cmocka_unit_test(ask_for_the_end_then_complete),
-        cmocka_unit_test(split_then_claim),
-        cmocka_unit_test(two_steps_at_once),
+        cmocka_unit_test(steal_then_late_complete), cmocka_unit_test(late_complete_then_steal),
+        cmocka_unit_test(extend_then_steal),        cmocka_unit_test(steal_then_extend),
+        cmocka_unit_test(steal_then_fail),          cmocka_unit_test(give_back_then_complete),
+        cmocka_unit_test(complete_then_give_back),  cmocka_unit_test(neighbours_at_once),
+        cmocka_unit_test(parts_of_a_lease),         cmocka_unit_test(same_answer_twice_at_once),
+        cmocka_unit_test(rolled_back_answer),       cmocka_unit_test(ask_for_the_end_then_complete),
+        cmocka_unit_test(split_then_claim),         cmocka_unit_test(two_steps_at_once),
     };
 
     return cmocka_run_group_tests(tests, core_setup, core_teardown);
