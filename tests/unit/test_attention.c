@@ -11,6 +11,12 @@
 #include "tests/unit/fake_db.h"
 #include "ui/facts/attention.h"
 
+static struct {
+    struct loop *loop;
+    struct db *db;
+    struct adapter *all;
+} scene;
+
 #define START 1763712000000 /* the tick of the schedule below, less a second */
 #define SCHEDULES "name cron state next_run_ms"
 
@@ -20,6 +26,31 @@ feed(struct store *s, const char *name, int64_t at_ms, struct result *t)
     store_feed_clock(s, at_ms);
     store_feed(
         s, &(struct store_answer){.name = name, .key = "", .at_ms = at_ms, .tables = &t, .n = 1});
+}
+
+/* Each test gets a store that has read nothing yet but where it is. */
+static int
+set_up(void **state)
+{
+    struct err e = {0};
+
+    scene.loop = loop_new();
+    scene.db = db_new(NULL, NULL);
+    scene.all = adapter_open(NULL, &e);
+    *state = store_new_still(scene.loop, scene.db, scene.all, NULL, NULL);
+    feed(*state, "adapter", START,
+         fake_table("adapter title schema", "native|queuetop|queues", NULL));
+    return 0;
+}
+
+static int
+tear_down(void **state)
+{
+    db_free(scene.db);
+    store_free(*state);
+    adapter_free(scene.all);
+    loop_free(scene.loop);
+    return 0;
 }
 
 /* --- is the cause gone? ------------------------------------------------------------------------ */
@@ -61,14 +92,8 @@ expect_alert(const struct store *s, int64_t now_ms, const char *what, const char
 static void
 an_alert_says_whether_its_cause_is_gone(void **state)
 {
-    struct err e = {0};
-    struct loop *loop = loop_new();
-    struct db *db = db_new(NULL, NULL);
-    struct adapter *all = adapter_open(NULL, &e);
-    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct store *s = *state;
 
-    (void)state;
-    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|~|~|~|~|~", NULL));
     feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", /* START is 08:00:00 */
                fake_table(RATES, "mail|1763711760000|200|100|39|0|~",
@@ -88,10 +113,6 @@ an_alert_says_whether_its_cause_is_gone(void **state)
     }
     expect_alert(s, START + 250000, "oldest job waits 20m 50s, fewer wait since 08:03; 450 wait",
                  "why");
-    db_free(db);
-    store_free(s);
-    adapter_free(all);
-    loop_free(loop);
 }
 
 static void
@@ -109,14 +130,8 @@ static void
 an_alert_names_the_errors(void **state)
 {
     static const char groups[] = "error_key queue n", times[] = "queue error_key at_ms n hour";
-    struct err e = {0};
-    struct loop *loop = loop_new();
-    struct db *db = db_new(NULL, NULL);
-    struct adapter *all = adapter_open(NULL, &e);
-    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct store *s = *state;
 
-    (void)state;
-    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|40|~|~|~|~", NULL));
     feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", NULL);
     feed_errors(
@@ -129,10 +144,6 @@ an_alert_names_the_errors(void **state)
         s, START + 1000, fake_table(groups, "boom|mail|30", "bang|mail|10", NULL),
         fake_table(times, "mail|boom|1763711900000|30|30", "mail|bang|1763711900000|10|10", NULL));
     expect_alert(s, START + 1000, "40 failed in 1 h, most: boom", "errors");
-    db_free(db);
-    store_free(s);
-    adapter_free(all);
-    loop_free(loop);
 }
 
 /* The failed jobs of this hour were requeued. Older ones are left: they are a warning, even while
@@ -140,14 +151,8 @@ an_alert_names_the_errors(void **state)
 static void
 requeued_failures_are_no_alarm(void **state)
 {
-    struct err e = {0};
-    struct loop *loop = loop_new();
-    struct db *db = db_new(NULL, NULL);
-    struct adapter *all = adapter_open(NULL, &e);
-    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct store *s = *state;
 
-    (void)state;
-    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|10|~|~|~|~", NULL));
     feed_queue(s, START, "mail|0|0|0|0|900|~|200|130|900", NULL);
     expect_alert(s, START, "40 failed in 1 h", "errors");
@@ -155,10 +160,6 @@ requeued_failures_are_no_alarm(void **state)
     feed_queue(s, START + 10000, "mail|0|0|0|0|861|~|200|130|901", NULL);
     expect_alert(s, START + 10000, "861 failed", "errors");
     assert_int_equal(store_totals(s)->failed_left, 1);
-    db_free(db);
-    store_free(s);
-    adapter_free(all);
-    loop_free(loop);
 }
 
 /* --- the time of the look ---------------------------------------------------------------------- */
@@ -181,14 +182,8 @@ expect_late(const struct store *s, int64_t now_ms, const char *what)
 static void
 a_tick_after_the_look_is_not_late(void **state)
 {
-    struct err e = {0};
-    struct loop *loop = loop_new();
-    struct db *db = db_new(NULL, NULL);
-    struct adapter *all = adapter_open(NULL, &e);
-    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct store *s = *state;
 
-    (void)state;
-    feed(s, "adapter", START, fake_table("adapter title schema", "native|queuetop|queues", NULL));
     feed(s, "schedules", START,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
     store_feed_clock(s, START + 25000);
@@ -199,19 +194,16 @@ a_tick_after_the_look_is_not_late(void **state)
     feed(s, "schedules", START + 26000,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712031000", NULL));
     expect_late(s, START + 26000, NULL);
-    db_free(db);
-    store_free(s);
-    adapter_free(all);
-    loop_free(loop);
 }
 
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_tick_after_the_look_is_not_late),
-                                       cmocka_unit_test(an_alert_says_whether_its_cause_is_gone),
-                                       cmocka_unit_test(an_alert_names_the_errors),
-                                       cmocka_unit_test(requeued_failures_are_no_alarm)};
+#define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        EACH(a_tick_after_the_look_is_not_late), EACH(an_alert_says_whether_its_cause_is_gone),
+        EACH(an_alert_names_the_errors), EACH(requeued_failures_are_no_alarm)};
+#undef EACH
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
