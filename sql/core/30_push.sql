@@ -526,6 +526,7 @@ begin
     -- again, because push_new() takes the keys in their order.
     for round in 1 .. 10 loop
         begin
+            twins := null; -- those of the round before have been undone
             select p.* into seqs, made, old from push_new(given, again) p;
             exit when cardinality(made) = cardinality(seqs) and old = '{}';
             select array_agg(case when push_all.made[width_bucket(job.seq, push_all.made)] = job.seq

@@ -303,11 +303,39 @@ keys_end_while_many_are_pushed(void **state)
     PQfinish(c);
 }
 
+/* The same, and no other call takes the key: in the second round all jobs are new. */
+static void
+all_are_new_after_a_key_has_ended(void **state)
+{
+    PGconn *c = core_new("order_ended"), *late = core_join("order_ended");
+    PGconn *first = core_join("order_ended");
+
+    (void)state;
+    pg_run(c, "select push('q', '{}', unique_key => 'b')");
+    pg_run(late, "begin; select push('q', '{}', unique_key => 'm')");
+    pg_send(first, "create table said as select * from push_many(null, '{q,q}', "
+                   "unique_keys => '{m,b}')");
+    pg_wait_blocked(c, first);
+    pg_run(c, "select delete_jobs(gen_random_uuid(), 1, array(select id from queue where unique_key"
+              " = 'b'))");
+    pg_run(late, "rollback");
+    assert_string_equal(pg_finish(first), "");
+    assert_string_equal(
+        pg_value(c, "select string_agg(n || unique_key || pushed::text, ' ' order by n)"
+                    " from said join queue using (id)"),
+        "1mtrue 2btrue");
+    assert_string_equal(pg_value(c, "select t.truth()"), "");
+    PQfinish(first);
+    PQfinish(late);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_end_while_many_are_pushed),
+        cmocka_unit_test(all_are_new_after_a_key_has_ended),
         cmocka_unit_test(each_step_before_the_next),
         cmocka_unit_test(the_first_commits),
         cmocka_unit_test(the_first_rolls_back),
