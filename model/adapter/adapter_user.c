@@ -123,7 +123,7 @@ adapter_add_own(struct adapter *a)
         return;
     }
     int n = 0;
-    if (owned_check(fd, folder, &e))
+    if (owned_path(folder, &e) && owned_check(fd, folder, &e))
         n = scandir(folder, &names, is_sql, alphasort);
     if (n < 0)
         fail(&e, ERR_SYS, "%s: %s", folder, strerror(errno));

@@ -4,8 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "model/base/mem.h"
 
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
@@ -26,13 +30,18 @@ owned_by_us(const struct stat *st, const char *path, struct err *e)
 }
 
 static bool
+is_device(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode);
+}
+
+/* Anybody may write to some devices of the system (/dev/null). */
+static bool
 check_stat(const struct stat *st, const char *path, struct err *e)
 {
-    if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode))
-        return true;
     if (!owned_by_us(st, path, e))
         return false;
-    return !(st->st_mode & OTHERS_WRITE) ||
+    return is_device(st) || !(st->st_mode & OTHERS_WRITE) ||
            fail(e, ERR_DENIED,
                 "%s can be written by others (mode %04o): it is not used (chmod go-w)", path,
                 (unsigned)st->st_mode & 07777);
@@ -48,12 +57,61 @@ owned_check(int fd, const char *path, struct err *e)
     return check_stat(&st, path, e);
 }
 
+/* A part of a path: a folder, a link, or the file at its end, whose mode the caller checks. Where
+ * the system's user has no number here (in a container without root), / belongs to nobody. */
+static bool
+check_part(const struct stat *st, const char *path, struct err *e)
+{
+    struct stat top;
+
+    if (!(stat("/", &top) == 0 && st->st_uid == top.st_uid) && !owned_by_us(st, path, e))
+        return false;
+    return !S_ISDIR(st->st_mode) || !(st->st_mode & S_IWOTH) || (st->st_mode & S_ISVTX) ||
+           fail(e, ERR_DENIED,
+                "%s can be written by others (mode %04o): it is not used (chmod go-w)", path,
+                (unsigned)st->st_mode & 07777);
+}
+
+static bool
+walk(char *path, bool is_real, struct err *e)
+{
+    bool ok = true, is_there = true;
+
+    for (char *at = path; ok && is_there && *at;) {
+        struct stat st;
+        at += strspn(at, "/");
+        at += strcspn(at, "/");
+        char was = *at;
+        *at = 0;
+        is_there = lstat(path, &st) == 0;
+        ok = !is_there || check_part(&st, path, e);
+        if (ok && is_there && S_ISLNK(st.st_mode) && !is_real) {
+            char *real = realpath(path, NULL);
+            ok = !real || walk(real, true, e);
+            free(real);
+        }
+        *at = was;
+    }
+    return ok;
+}
+
+bool
+owned_path(const char *path, struct err *e)
+{
+    char *copy = xstrdup(path);
+    bool ok = walk(copy, false, e);
+
+    free(copy);
+    return ok;
+}
+
 bool
 owned_folder(const char *path)
 {
     struct stat st;
+    struct err e;
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && is_ours(&st) &&
+    return owned_path(path, &e) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && is_ours(&st) &&
            (!(st.st_mode & OTHERS_WRITE) || (st.st_mode & S_ISVTX));
 }
 
@@ -82,14 +140,29 @@ is_descriptor(const char *path)
     return is;
 }
 
+/* A pipe with a name would have to be opened before it is known whose it is, and that waits for a
+ * writer. */
+static bool
+check_read(int fd, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (!owned_check(fd, path, e))
+        return false;
+    return fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode) ||
+           fail(e, ERR_USAGE, "%s is a pipe: name /dev/stdin, and give it there (< %s)", path,
+                path);
+}
+
 int
 owned_read(const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is_given = is_descriptor(path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (is_given ? 0 : O_NONBLOCK));
 
     if (fd < 0)
         fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
-    else if (is_descriptor(path) || owned_check(fd, path, e))
+    else if (is_given || check_read(fd, path, e))
         return fd;
     if (fd >= 0)
         close(fd);
@@ -103,6 +176,8 @@ check_written(int fd, const char *path, struct err *e)
 
     if (fstat(fd, &st) != 0)
         return fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
+    if (is_device(&st)) /* what is written to a terminal is not obeyed */
+        return true;
     if (!check_stat(&st, path, e))
         return false;
     return !S_ISREG(st.st_mode) || st.st_nlink < 2 ||

@@ -14,14 +14,17 @@
 /* The owner alone: this user or root. ERR_DENIED names the owner. */
 bool owned_by_us(const struct stat *st, const char *path, struct err *e)
     __attribute__((warn_unused_result));
-/* Owner and mode of an open file or folder. ERR_DENIED names the owner or the mode. Devices belong
- * to the system: they are not checked. */
+/* Owner and mode of an open file or folder, of a device the owner. ERR_DENIED names the owner or
+ * the mode. */
 bool owned_check(int fd, const char *path, struct err *e) __attribute__((warn_unused_result));
+/* False: a folder or a link on the way to the file belongs to another user, who can lead the way
+ * elsewhere, or all may write there. What is not there yet is no fault. */
+bool owned_path(const char *path, struct err *e) __attribute__((warn_unused_result));
 /* True if nobody else can replace what this user makes in the folder. */
 bool owned_folder(const char *path) __attribute__((warn_unused_result));
 
 /* Opens a file that is there, to read it; -1 = no. Descriptors (/dev/fd/5, /dev/stdin) are not
- * checked: who started the program has opened them. */
+ * checked: who started the program has opened them. They may be pipes; a path may lead to none. */
 int owned_read(const char *path, struct err *e) __attribute__((warn_unused_result));
 /* Opens a file to append to it, or makes it with mode 0600; -1 = no. A symbolic link is no file,
  * except that of a descriptor, and a file must have no second name (hard link). more: flags. */

@@ -7,6 +7,7 @@
 #include "tests/harness.h"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,73 @@ descriptors_are_written(void **state)
     unlink("bad.csv");
 }
 
+/* A folder that another user's link leads to, and a terminal that he types into, are his. */
+static void
+the_way_to_a_file_is_ours(void **state)
+{
+    int master, slave;
+    char *out, *err;
+
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("not tried, because only root can give a link away\n");
+        return;
+    }
+    assert_int_equal(mkdir("elsewhere", 0700) | rename("config/queuetop", "config/aside"), 0);
+    write_file("elsewhere/config", "trust_owner = nobody\n");
+    char *to = xasprintf("%s/elsewhere", getenv("TMPDIR"));
+    assert_int_equal(symlink(to, "config/queuetop"), 0);
+    assert_int_equal(proc_run(NULL, &out, &err, "queues -d \"%s\"", dsn), 0);
+    assert_null(strstr(err, "not used"));
+    free(out);
+    free(err);
+    assert_int_equal(lchown("config/queuetop", A_STRANGER, A_STRANGER), 0);
+    assert_int_equal(proc_run(NULL, &out, &err, "queues -d \"%s\"", dsn), 0);
+    assert_non_null(strstr(err, "config/queuetop belongs to another user (uid 12345)"));
+    free(out);
+    free(err);
+    assert_int_equal(unlink("config/queuetop") | rename("config/aside", "config/queuetop"), 0);
+    assert_int_equal(unlink("elsewhere/config") | rmdir("elsewhere"), 0);
+
+    assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+    assert_int_equal(fchown(slave, A_STRANGER, A_STRANGER), 0);
+    assert_int_equal(symlink(ttyname(slave), "config/queuetop/config"), 0);
+    assert_int_equal(proc_run(NULL, &out, &err, "queues -d \"%s\"", dsn), 0);
+    assert_non_null(strstr(err, "belongs to another user (uid 12345)"));
+    free(out);
+    free(err);
+    free(to);
+    close(master);
+    close(slave);
+    unlink("config/queuetop/config");
+}
+
+/* A program that gives the limits later is waited for. */
+static void
+pipes_are_read_to_their_end(void **state)
+{
+    char text[900];
+    const char *argv[] = {"sh", "-c", text, NULL};
+    struct proc p;
+
+    (void)state;
+    assert_int_equal(mkfifo("later", 0600), 0);
+    snprintf(text, sizeof text, "cat later | %s check --config /dev/stdin -d '%s'",
+             getenv("QUEUETOP"), dsn);
+    proc_start(&p, argv, NULL);
+    FILE *f = fopen("later", "we"); /* waits for the reader */
+    assert_non_null(f);
+    fputs("warn no_such_check=1\n", f);
+    fclose(f);
+    assert_int_equal(proc_wait(&p), 3);
+    char *out = proc_output(&p);
+    assert_non_null(strstr(out, "no_such_check"));
+    free(out);
+    proc_done(&p);
+    proc_check(3, "later is a pipe: name /dev/stdin", NULL, "check --config later -d \"%s\"", dsn);
+    unlink("later");
+}
+
 /* As root with the variables of a user (sudo -E): his configuration names no program that runs, and
  * the protections are on. */
 static void
@@ -400,6 +468,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrix),
         cmocka_unit_test(descriptors_are_written),
+        cmocka_unit_test(the_way_to_a_file_is_ours),
+        cmocka_unit_test(pipes_are_read_to_their_end),
         cmocka_unit_test(a_users_configuration_is_not_roots),
         cmocka_unit_test(the_editor_has_a_safe_folder),
         cmocka_unit_test(test_page),

@@ -144,7 +144,7 @@ read_text(struct settings *s, const char *path)
         return NULL;
     }
     struct err e;
-    if (!owned_check(fd, path, &e)) {
+    if (!owned_path(path, &e) || !owned_check(fd, path, &e)) {
         add_complaint(s, xstrdup(e.text));
         close(fd);
         return NULL;
@@ -624,8 +624,9 @@ make_folder(char *path)
 static bool
 take_folder(char *folder, struct err *e)
 {
+    if (!owned_path(folder, e))
+        return false;
     int fd = make_folder(folder) ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
     if (fd < 0)
         return fail(e, ERR_SYS, "%s: %s", folder, strerror(errno));
     bool ok = owned_check(fd, folder, e);
