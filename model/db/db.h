@@ -147,7 +147,8 @@ void db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx);
  * Then a call or db_retry_now tries again. */
 bool db_needs_password(const struct db *db);
 /* A password was given by TCP, and a server that asks for it in clear text would get it: neither
- * require_auth nor a checked certificate prevents that. libpq does not say how it was given. */
+ * require_auth, channel_binding nor a checked certificate prevents that. libpq does not say how it
+ * was given. */
 bool db_bares_password(const struct db *db);
 void db_password(struct db *db, const char *password);
 

@@ -187,6 +187,8 @@ db_bares_password(const struct db *db)
             bares &= allows_password(value);
         if (!strcmp(o->keyword, "sslmode"))
             bares &= strcmp(value, "verify-full") != 0;
+        if (!strcmp(o->keyword, "channel_binding"))
+            bares &= strcmp(value, "require") != 0;
     }
     options_free(options);
     return bares;

@@ -402,7 +402,8 @@ look_at_password(struct doctor *d)
         .name = "password",
         .why = "whoever answers at this address instead of the server gets the password in clear "
                "text by asking for it",
-        .remedy = "sslmode=verify-full, or, with libpq 16, require_auth=scram-sha-256 in the "
+        .remedy = "sslmode=verify-full, channel_binding=require, or, with libpq 16, "
+                  "require_auth=scram-sha-256 in the "
                   "service file or PGREQUIREAUTH"};
 
     if (db_bares_password(d->q.db))
