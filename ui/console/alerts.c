@@ -158,8 +158,9 @@ alerts_open(struct app *a, int i)
     app_open(a, view_screen(to->screen)->name, NULL);
     trail_hold(a, false);
     struct view *v = app_view(a);
-    if (v->ops->set_filter && *v->ops->filter(v))
-        v->ops->set_filter(v, "", &mark, &e);
+    const char *home = v->ops->home ? v->ops->home : "";
+    if (v->ops->set_filter && strcmp(v->ops->filter(v), home) != 0)
+        v->ops->set_filter(v, home, &mark, &e);
     free(l->last);
     l->last = xstrdup(to->row);
     l->last_screen = to->screen;

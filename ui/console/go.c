@@ -234,7 +234,9 @@ go_failed(struct app *a, int digit, const char *text)
     if (!words && !is_one(a, &m, "queue", TOPIC_QUEUES))
         return;
     const char *home = app_screen(a, digit)->home;
-    char *filter = words ? xstrdup(text) : filter_with(home ? home : "", "queue", m.found);
+    char *filter = !words ? filter_with(home ? home : "", "queue", m.found)
+                   : home && !strstr(text, "state:") ? xasprintf("%s %s", home, text)
+                                                     : xstrdup(text);
     if (home)
         go_filtered(a, digit, filter);
     else if (filter_parse(filter, &f, NULL, &e))
