@@ -118,10 +118,15 @@ error_line(const char *text, bool is_cut, size_t *len)
 int64_t
 report_retry_in(const struct child_report *r, struct err *e)
 {
-    char *text = report_clean(r->output ? r->output : "", r->output_len), *word;
+    char *text, *word;
     size_t len;
     int64_t ms = 0;
 
+    if (r->output_all > r->output_len) {
+        fail(e, ERR_USAGE, "its standard output is longer than --result-limit");
+        return 0;
+    }
+    text = report_clean(r->output ? r->output : "", r->output_len);
     word = text + (last_line(text, &len) - text);
     word[len] = 0;
     word += strspn(word, " \t\r");

@@ -214,7 +214,7 @@ expired_of(const struct metrics_source *m, struct figures *s)
     int nnodes, nqueues;
     const struct node_row *nodes = store_nodes(m->store, &nnodes);
     const struct queue_row *queues = store_queues(m->store, &nqueues);
-    int64_t sum = store_topic(m->store, TOPIC_NODES)->has_data ? 0 : FIELD_NULL;
+    int64_t sum = nnodes == 0 && store_topic(m->store, TOPIC_NODES)->has_data ? 0 : FIELD_NULL;
 
     for (int i = 0; i < nnodes; i++)
         sum = add_if_known(sum, nodes[i].expired);
