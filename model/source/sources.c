@@ -541,7 +541,9 @@ sources_line(const struct sources *ss, int i, struct source_line *out)
     if (*schema_of(x)) {
         out->adapter = adapter_of(x);
         out->title = f ? f->title : adapter_title(source_adapter(x->source));
-        out->version = f ? "" : store_version(st);
+        /* that of a table made by hand names its optional columns */
+        const char *version = f ? "" : store_version(st);
+        out->version = *version >= '0' && *version <= '9' ? version : "";
     }
     say_state(x->source, out);
     out->age_ms = store_age_ms(st, TOPIC_QUEUES);

@@ -125,7 +125,7 @@ screens_of_its_own(void **state)
     filter(&vt, "state:failed boom");
     vt_want(&vt, "filter state:failed boom");
     go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
-    vt_want(&vt, "in the order that ");
+    vt_want(&vt, "highest id first");
     vt_want(&vt, "1 of 10");
     vt_keys(&vt, "j j j");
     vt_want(&vt, "4 of 10");
@@ -224,15 +224,20 @@ what_it_lacks(void **state)
     vt_keys(&vt, "5");
     vt_want(&vt, "keeps no schedules in the database; its code may");
     vt_keys(&vt, "4");
-    vt_want(&vt, "does not record which worker runs a job");
+    vt_want(&vt, "the workers are not recorded here: these are the running jobs");
     vt_keys(&vt, "6");
     vt_want(&vt, "keeps no audit: what you did is in Messages (8)");
     go_to(&vt, "river");
-    vt_keys(&vt, "2 g a");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 15");
+    vt_keys(&vt, "g a");
     vt_want(&vt, "── look ──");
-    vt_want(&vt, "unofficial: ");
-    vt_keys(&vt, "G"); /* acts that can't be undone come last */
     vt_want(&vt, "▲ Give back running jobs whose worker is gone");
+    vt_want(&vt, "requeue: the job is running"); /* what is not possible comes last */
+    vt_keys(&vt, "esc");
+    filter(&vt, "state:ready");
+    vt_keys(&vt, "a");
+    vt_want(&vt, "unofficial: ");
     vt_keys(&vt, "esc");
     con_quit(&vt);
 }
