@@ -35,7 +35,7 @@ is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode);
 }
 
-/* Anybody may write to some devices of the system (/dev/null). */
+/* Some devices may be written by anybody, such as /dev/null. */
 static bool
 check_stat(const struct stat *st, const char *path, struct err *e)
 {
