@@ -282,18 +282,8 @@ write_file(struct editor *ed, const char *suffix, const char *text, size_t len, 
         return fail(e, ERR_SYS, "no directory for the editor in %.100s: %s", base, strerror(why));
     }
     snprintf(ed->file, sizeof ed->file, "%s/payload%s", ed->dir, suffix);
-    int fd = open(ed->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool ok = fd >= 0;
-    while (ok && len > 0) {
-        ssize_t n = write(fd, text, len);
-        ok = n > 0 || (n < 0 && errno == EINTR);
-        text += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
-    }
-    int why = errno;
-    if (fd >= 0)
-        close(fd);
-    return ok || fail(e, ERR_SYS, "no file for the editor: %s", strerror(why));
+    return owned_write_new(ed->file, 0600, text, len) ||
+           fail(e, ERR_SYS, "no file for the editor: %s", strerror(errno));
 }
 
 static bool
