@@ -99,12 +99,21 @@ bool adapter_use(struct adapter *a, const char *schema, struct err *e)
     __attribute__((warn_unused_result));
 
 /* --- which one a database has ----------------------------------------------------------------- */
-/* The DETECT statements of all candidates are asked in one round trip; the choice is made from the
- * answers. */
-/* Fills out[ADAPTERS_MAX] with the statements and returns how many. again: also statements that
- * failed before. */
+/* First one statement asks which candidates could be here: those that have their tables in one
+ * schema (sql/console/marks.sql). It has no text if there is only one candidate. Then the DETECT
+ * statements of these are asked in one round trip; the choice is made from the answers. */
 #define ADAPTERS_MAX 64
-int adapter_detects(struct adapter *a, bool again, struct db_stmt *out);
+struct adapter_marks {
+    struct db_param params[2];
+    char *numbers, *tables; /* array literals */
+};
+/* Begins a new detection: no candidate is left out any more. m must live until db_ask. */
+struct db_stmt adapter_marks(struct adapter *a, struct adapter_marks *m);
+void adapter_marks_done(struct adapter_marks *m);
+/* Leaves out the candidates that the answer does not name. */
+void adapter_marked(struct adapter *a, const struct result *r);
+/* Fills out[ADAPTERS_MAX] with the statements and returns how many. */
+int adapter_detects(struct adapter *a, struct db_stmt *out);
 /* Statement i of them failed: that candidate is left out (a complaint says so) and the others can
  * be asked again. False when none is left. */
 bool adapter_spoil(struct adapter *a, int i, const struct err *why);

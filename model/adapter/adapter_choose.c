@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/adapter/adapter_parts.h"
+#include "model/base/console_sql.h"
 
 static const char *
 name_of(const struct adapter_file *f)
@@ -19,16 +20,91 @@ is_native(const char *name)
     return !strcmp(name, "native");
 }
 
+/* The next table of the header "tables", from *at on, that DETECT names, too: without it the system
+ * is not there. "" = no more. */
+static const char *
+next_mark(const struct adapter_file *f, const char **at, int *len)
+{
+    for (const char *name = *at;; name += *len) {
+        name += strspn(name, " \t");
+        *len = (int)strcspn(name, " \t");
+        *at = name + *len;
+        char *quoted = xasprintf("'%.*s'", *len, name);
+        bool is_mark = *len == 0 ||
+                       (strcspn(quoted, "\"\\{}*") == strlen(quoted) && strstr(f->detect, quoted));
+        free(quoted);
+        if (is_mark)
+            return name;
+    }
+}
+
+static const char *
+tables_of(const struct adapter_file *f)
+{
+    const char *tables = sections_header(&f->text, "tables");
+
+    return tables && !sections_header(&f->text, "prefix") ? tables : "";
+}
+
+struct db_stmt
+adapter_marks(struct adapter *a, struct adapter_marks *m)
+{
+    struct buf numbers = {0}, tables = {0};
+
+    for (int i = 0; i < a->nfiles; i++)
+        a->files[i]->is_out = false;
+    *m = (struct adapter_marks){.numbers = NULL};
+    if (a->nfiles == 1)
+        return (struct db_stmt){.sql = NULL};
+    buf_str(&numbers, "{");
+    buf_str(&tables, "{");
+    for (int i = 0; i < a->nfiles; i++) {
+        const char *at = tables_of(a->files[i]);
+        int len;
+        for (const char *name; *(name = next_mark(a->files[i], &at, &len));) {
+            buf_printf(&numbers, "%s%d", numbers.len > 1 ? "," : "", i);
+            buf_printf(&tables, "%s\"%.*s\"", tables.len > 1 ? "," : "", len, name);
+        }
+    }
+    buf_str(&numbers, "}");
+    buf_str(&tables, "}");
+    m->numbers = numbers.data;
+    m->tables = tables.data;
+    m->params[0] = (struct db_param){.value = m->numbers};
+    m->params[1] = (struct db_param){.value = m->tables};
+    return (struct db_stmt){.sql = console_sql("marks"), .nparams = 2, .params = m->params};
+}
+
+void
+adapter_marks_done(struct adapter_marks *m)
+{
+    free(m->numbers);
+    free(m->tables);
+}
+
+void
+adapter_marked(struct adapter *a, const struct result *r)
+{
+    for (int i = 0; i < a->nfiles; i++) {
+        const char *at = tables_of(a->files[i]);
+        int len;
+        a->files[i]->is_out = *next_mark(a->files[i], &at, &len) != 0;
+    }
+    for (int i = 0; i < result_rows(r); i++) {
+        int64_t n = result_int(r, i, 0, -1);
+        if (n >= 0 && n < a->nfiles)
+            a->files[n]->is_out = false;
+    }
+}
+
 int
-adapter_detects(struct adapter *a, bool again, struct db_stmt *out)
+adapter_detects(struct adapter *a, struct db_stmt *out)
 {
     int n = 0;
 
-    for (int i = 0; i < a->nfiles; i++) {
-        a->files[i]->is_out = a->files[i]->is_out && !again;
+    for (int i = 0; i < a->nfiles; i++)
         if (!a->files[i]->is_out && n < ADAPTERS_MAX)
             out[n++] = (struct db_stmt){.sql = a->files[i]->detect};
-    }
     return n;
 }
 

@@ -32,7 +32,7 @@ struct adapter_file { /* one file, read and checked */
     char *source;           /* its text */
     char *silence;          /* "X does not record this" */
     char *detect;           /* the text of DETECT */
-    bool is_out;            /* left out: its DETECT failed on this connection */
+    bool is_out;            /* left out: its tables are not there, or its DETECT failed */
     char *tables;           /* header "tables" as an array literal; NULL = none */
     char *touched[3];       /* what its text can touch: tables, patterns, functions */
     struct raw_states *raw; /* translations so far; kept, because bound statements use them */

@@ -1,8 +1,8 @@
 /*
  * Which queue is in the database: asked at the start and after each new connection, because a
- * failover or a restore may have changed it. The first round trip runs the detection of every
- * adapter and reads the facts of the server. The second one reads version and role of the adapter
- * that was chosen.
+ * failover or a restore may have changed it. The first round trip asks which systems could be here.
+ * The second runs the detection of these and reads the facts of the server. Then come the owners,
+ * and version and role of the adapter that was chosen.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +143,7 @@ tell_adapter(struct store *s)
     result_free(t);
 }
 
-static void ask_detects(struct store *s, bool again);
+static void ask_detects(struct store *s);
 static void ask_owners(struct store *s);
 
 /* If the detection of one of the user's own adapter files fails, that file is left out and the
@@ -156,7 +156,7 @@ leave_out(struct store *s, const struct db_reply *reply)
     if (!is_detect || reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH ||
         !adapter_spoil(s->adapter, reply->failed_at, &reply->err))
         return false;
-    ask_detects(s, false);
+    ask_detects(s);
     return true;
 }
 
@@ -250,23 +250,43 @@ detected(void *ctx, struct db_reply *reply)
 }
 
 static void
-ask_detects(struct store *s, bool again)
+ask_detects(struct store *s)
 {
     struct db_stmt stmts[ADAPTERS_MAX + 1];
-    int n = adapter_detects(s->adapter, again, stmts);
+    int n = adapter_detects(s->adapter, stmts);
 
     stmts[n++] = (struct db_stmt){.sql = console_sql("server")};
     db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, detected, s);
 }
 
+static void
+marks_came(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
+
+    if (reply->err.kind != ERR_NONE) {
+        try_later(s, s->source.state, &reply->err);
+        return;
+    }
+    adapter_marked(s->adapter, reply->results[0]);
+    ask_detects(s);
+}
+
 void
 store_begin_open(struct store *s)
 {
+    struct adapter_marks m;
+
     if (s->source.asking)
         return;
     s->source.asking = true;
     s->source.at_ms = 0;
-    ask_detects(s, true);
+    struct db_stmt stmt = adapter_marks(s->adapter, &m);
+    if (stmt.sql)
+        db_ask(s->db, &(struct db_call){.stmts = &stmt, .n = 1}, -1, marks_came, s);
+    else
+        ask_detects(s);
+    adapter_marks_done(&m);
 }
 
 /* --- what makes it ask again ------------------------------------------------------------------- */

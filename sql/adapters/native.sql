@@ -3,6 +3,7 @@
 -- format: 2
 -- schema: queues
 -- touches: *
+-- tables: meta work_queue
 -- id-type: uuid
 -- note: The format, by this example. Header lines, then sections; a section is ONE statement. `-- params:` names
 -- note: its parameters in the order of $1, $2, ... from the vocabulary of model/adapter/params.h; a value that was not

@@ -215,7 +215,7 @@ hear_all(const char *name, const char *database, adapter_finding_fn *fn, struct 
     struct db_reply reply;
     struct err e = {0};
 
-    assert_int_equal(adapter_detects(a, true, &stmt), 1);
+    assert_int_equal(adapter_detects(a, &stmt), 1);
     if (!db_do(db, loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e))
         fail_msg("%s: %s", name, e.text);
     int found = adapter_take(a, reply.results, NULL);

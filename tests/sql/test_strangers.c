@@ -161,7 +161,7 @@ open_as(struct scene *s, struct db *db, struct adapter *a, const struct trust *t
     struct db_stmt detect, stmts[PLACES];
     struct db_reply reply;
 
-    assert_int_equal(adapter_detects(a, true, &detect), 1);
+    assert_int_equal(adapter_detects(a, &detect), 1);
     if (!db_do(db, s->loop, &(struct db_call){.stmts = &detect, .n = 1}, &reply, e))
         fail_msg("%s: %s", s->name, e->text);
     int n = adapter_take(a, reply.results, NULL);

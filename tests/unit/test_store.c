@@ -91,11 +91,13 @@ is_asked(struct fixture *f, int ms)
     struct err e;
     int64_t deadline = clock_ms() + ms;
 
+    fake_marks(f->db);
     while (f->db->next == f->db->n) {
         int64_t left = deadline - clock_ms();
         if (left <= 0)
             return false;
         assert_true(loop_turn(f->loop, (int)left, &e));
+        fake_marks(f->db);
     }
     return true;
 }
@@ -402,6 +404,7 @@ test_becomes(void **state)
     int n;
 
     use_adapter(f, all);
+    asked(f);
     fake_fail_at(f->db, 2, ERR_SQL, "42P01"); /* one DETECT fails: the others are used */
     assert_non_null(store_warning(f->store, 0));
     detect_one(f, "native");

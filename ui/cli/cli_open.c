@@ -41,23 +41,41 @@ connect_to(struct cli_queue *q, bool acts)
     return c->db;
 }
 
+/* Leaves out the systems whose tables are not here. */
+static bool
+ask_marks(struct cli_queue *q, struct err *e)
+{
+    struct adapter_marks m;
+    struct db_stmt stmt = adapter_marks(q->adapter, &m);
+    struct db_reply reply = {.n = 0};
+
+    bool ok = !stmt.sql ||
+              db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, e);
+    if (ok && stmt.sql)
+        adapter_marked(q->adapter, reply.results[0]);
+    db_reply_done(&reply);
+    adapter_marks_done(&m);
+    return ok;
+}
+
 /* Tries all candidates in one call. A candidate whose own statement fails is left out and the
  * others are tried again. */
 static bool
 ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
 {
     struct db_stmt stmts[ADAPTERS_MAX];
-    bool again = true;
 
+    if (!ask_marks(q, e))
+        return false;
     for (;;) {
-        int n = adapter_detects(q->adapter, again, stmts);
-        if (db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, reply, e))
+        int n = adapter_detects(q->adapter, stmts);
+        if (n == 0 ||
+            db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, reply, e))
             return true;
         bool conn = e->kind == ERR_CONN || e->kind == ERR_AUTH || reply->failed_at < 0;
         if (conn || !adapter_spoil(q->adapter, reply->failed_at, e))
             return false;
         db_reply_done(reply);
-        again = false;
     }
 }
 
@@ -109,7 +127,7 @@ name_likely(struct cli_queue *q, struct err *e)
 static bool
 detect(struct cli_queue *q, struct err *e)
 {
-    struct db_reply reply;
+    struct db_reply reply = {.n = 0};
     struct cli *c = q->cli;
 
     bool ok = ask_detects(q, &reply, e);
