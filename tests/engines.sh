@@ -1,7 +1,8 @@
 #!/bin/bash
 # Fetches other queue systems, for the tests of their adapters and for the bench, into a cache of its own
 # ($XDG_CACHE_HOME/queuetop-engines): nothing is installed in the system, and removing the directory removes all.
-#   npm: graphile-worker and pg-boss that run on node 18 (Debian 12's); npm-new: the newest that were tried
+#   npm: graphile-worker and pg-boss that run on node 18 (Debian 12's); npm-37: pg-boss with schema 37; npm-new: the
+#   newest that were tried
 #   pgq-N: PgQ out of Debian's package for the server found, unpacked
 # The file `skipped` there lists the systems that could not be fetched, with the reason. Tests and bench report them and go on.
 set -euo pipefail
@@ -40,7 +41,8 @@ package() { # directory, npm package, version, engine
 package npm graphile-worker 0.17.3 graphile
 package npm pg-boss 10.4.2 pgboss
 package npm-new graphile-worker 0.18.0 graphile-new
-package npm-new pg-boss 12.27.0 pgboss-new
+package npm-37 pg-boss 12.27.0 pgboss-37
+package npm-new pg-boss 12.38.0 pgboss-new
 
 download() { # Debian package, into this directory
     apt-get -q download "$1" && return

@@ -3,12 +3,13 @@
 -- format: 2
 -- schema: pgboss
 -- id-type: text
--- tested-versions: 24 26 30-31 36-37
+-- tested-versions: 24 26 30-31 36-37 46
 -- min-version: 24
 -- states: scheduled=created ready=created,retry retry=retry blocked=created,retry running=active failed=failed
 --   completed=completed cancelled=cancelled
 -- tables: job queue version
--- note: A job's id is its queue and its uuid: "mail:0d4c…". pg-boss does not record nodes. No queue can be paused.
+-- note: A job's id is its queue and its uuid: "mail:0d4c…". No queue can be paused. pg-boss does not record which of
+--   its instances has a job; from version 44 on it lists the instances themselves.
 -- note: A larger priority runs sooner. No index tells how many jobs have failed or run: large tables are read in part,
 --   or pg-boss' own cached counts are shown.
 -- note: If the table has more than 128 MB, jobs are listed in the order of their rows, from the end of the table:
@@ -307,14 +308,38 @@ select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 500
 from (select *, {error_key(error)} as error_key from failed_jobs) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
+-- name: nodes
+-- requires: version >= 44
+-- An instance beats each heartbeat_seconds; if three beats are missing, it is dead. What it then had in its
+-- hands is not known: its jobs expire by themselves.
+select left(coalesce(i.name, i.host) || ' ' || i.id, 100) as node,
+       case when i.stopped_on is not null then 'stopped' when not x.live then 'dead'
+            when i.heartbeat_on < now() - i.heartbeat_seconds * interval '2 s' then 'late' else 'up' end as state,
+       i.host, i.pid, i.version, {ms(i.started_on)} as started_ms, {ms(i.heartbeat_on)} as heartbeat_ms,
+       least(w.slots, 2147483647)::int as slots, case when x.live then w.running else 0 end as running, w.queues
+from {schema}.instance i
+cross join lateral (select i.stopped_on is null
+                           and i.heartbeat_on >= now() - i.heartbeat_seconds * interval '3 s' as live) x
+cross join lateral (
+    select coalesce(sum((k ->> 'localConcurrency')::bigint * (k ->> 'batchSize')::bigint), 0) as slots,
+           coalesce(sum((k ->> 'active')::bigint), 0)::bigint as running,
+           coalesce(string_agg(distinct k ->> 'queue', ',' order by k ->> 'queue'), '') as queues
+    from jsonb_array_elements(i.workers) k) w
+where x.live or coalesce(i.stopped_on, i.heartbeat_on) > now() - interval '1 day'
+order by i.started_on, i.id limit 1000
+
 -- name: schedules
 -- params: schedule
-select name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz,
-       s.name as queue, '' as kind, 'active' as state, null::bigint as last_run_ms, null::text as last_outcome,
-       null::bigint as next_run_ms, s.data::text as payload,
+select s.name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz,
+       s.name as queue, '' as kind, 'active' as state, {ms(j.created_on)} as last_run_ms,
+       case when s.last_job_id is null then null when j.id is null then 'gone' when j.state = 'active' then 'running'
+            when j.state > 'active' then j.state::text else 'ready' end as last_outcome,
+       null::bigint as next_run_ms, s.name || ':' || s.last_job_id as last_job, s.data::text as payload,
        {ms(s.created_on)} as created_ms, {ms(s.updated_on)} as changed_ms
-from (select '' as key) d
-cross join lateral (select name, key, cron, timezone, data, created_on, updated_on from {schema}.schedule) s
+from (select '' as key, null::uuid as last_job_id) d
+cross join lateral (select name, key, cron, timezone, data, created_on, updated_on, last_job_id
+                    from {schema}.schedule) s
+left join {schema}.job j on j.name = s.name and j.id = s.last_job_id
 where $1::text is null or s.name || coalesce(nullif(':' || s.key, ':'), '') = $1::text
 order by 1
 
@@ -325,6 +350,13 @@ order by 1
 with chosen as (
     select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
     where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+), again as (
+    -- From version 45 on, upsert() marks its job in a column, and resume clears the mark: two marked jobs of one key
+    -- can't wait. An UPDATE can't name a column that older versions lack, so such a row is deleted and inserted again,
+    -- as pg-boss itself does with a job that fails.
+    delete from {schema}.job j using chosen i
+    where j.name = i.name and j.id = i.id and j.state = 'cancelled' and to_jsonb(j) ->> 'upsert_by_key' = 'true'
+    returning j.*
 ), updated as (
     update {schema}.job j
     set state = case j.state when 'failed' then 'retry' when 'cancelled' then 'created' else j.state end,
@@ -335,18 +367,30 @@ with chosen as (
         = case when j.state < 'active' then now() + case when isfinite(j.keep_until) and isfinite(j.start_after)
             then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
                                                          else interval '14 days' end else j.keep_until end,
-        start_after = case when j.state < 'active' then now() else j.start_after end
+        start_after = case when j.state < 'active' then now()
+                           when (select version > 37 from {schema}.version) then greatest(j.start_after, now())
+                           else j.start_after end
     from chosen i
-    where j.name = i.name and j.id = i.id and (j.state in ('failed', 'cancelled') or j.state < 'active'
-                                               and j.start_after > now())
+    where j.name = i.name and j.id = i.id
+      and (j.state = 'failed' or j.state = 'cancelled' and to_jsonb(j) ->> 'upsert_by_key' is distinct from 'true'
+           or j.state < 'active' and j.start_after > now())
     returning j.name, j.id, j.start_after
+), inserted as (
+    insert into {schema}.job
+    select r.* from again a
+    cross join lateral jsonb_populate_record(null::{schema}.job, to_jsonb(a) || jsonb_build_object(
+        'state', 'created', 'completed_on', null, 'upsert_by_key', null,
+        'start_after', greatest(a.start_after, now()))) r
+    returning name, id, start_after
+), changed as (
+    select * from updated union all select * from inserted
 ), woken as (
     select pg_notify('pgboss_' || left(encode(sha224(convert_to({schema_lit}::text, 'UTF8')), 'hex'), 24), q.name)
     from (select false as notify) d cross join lateral (select name, notify from {schema}.queue) q
-    where q.notify and q.name in (select u.name from updated u where u.start_after = now())
+    where q.notify and q.name in (select c.name from changed c where c.start_after = now())
 )
-select u.name || ':' || u.id as id, case when u.start_after > now() then 'retry' else 'ready' end as state
-from updated u where (select count(*) from woken) >= 0
+select c.name || ':' || c.id as id, case when c.start_after > now() then 'retry' else 'ready' end as state
+from changed c where (select count(*) from woken) >= 0
 
 -- name: rescue
 -- params: ids
@@ -354,11 +398,29 @@ from updated u where (select count(*) from woken) >= 0
 -- guard: only running jobs
 -- requires: version >= 30
 -- confirm: a worker that is still alive goes on with the job, so it may run twice; its answer is then dropped
-update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
-from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
-      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
-where j.name = i.name and j.id = i.id and j.state = 'active'
-returning j.name || ':' || j.id as id, 'ready' as state
+with chosen as (
+    select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+    where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+), again as ( -- the mark of upsert(), as in requeue
+    delete from {schema}.job j using chosen i
+    where j.name = i.name and j.id = i.id and j.state = 'active' and to_jsonb(j) ->> 'upsert_by_key' = 'true'
+    returning j.*
+), updated as (
+    update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
+    from chosen i
+    where j.name = i.name and j.id = i.id and j.state = 'active'
+      and to_jsonb(j) ->> 'upsert_by_key' is distinct from 'true'
+    returning j.name, j.id
+), inserted as (
+    insert into {schema}.job
+    select r.* from again a
+    cross join lateral jsonb_populate_record(null::{schema}.job, to_jsonb(a) || jsonb_build_object(
+        'state', 'created', 'started_on', null, 'heartbeat_on', null, 'upsert_by_key', null)) r
+    returning name, id
+)
+select name || ':' || id as id, 'ready' as state from updated
+union all
+select name || ':' || id, 'ready' from inserted
 
 -- name: extend
 -- params: ids by
@@ -440,23 +502,62 @@ from updated u where (select count(*) from woken) >= 0
 -- official: redrive
 -- guard: only jobs that wait and came from another queue
 -- requires: version >= 36
-with moved as (
-    delete from {schema}.job j
-    using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
-           where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i, {schema}.queue q
+-- A job that its old queue does not take, because its key is there already, stays here as failed with this reason.
+-- Before 12.35, pg-boss itself lost such a job.
+with chosen as (
+    select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
+    where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+), moved as (
+    delete from {schema}.job j using chosen i, {schema}.queue q
     where j.name = i.name and j.id = i.id and j.state < 'active' and q.name = j.source_name
-    returning j.name as was, j.id as was_id, j.source_name, j.data, j.priority, j.singleton_key, j.heartbeat_seconds,
-              q.retry_limit, q.retry_backoff, q.retry_delay, q.retry_delay_max, q.expire_seconds, q.retention_seconds,
-              q.deletion_seconds, q.policy
-), numbered as (
-    insert into {schema}.job (name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max,
-                              expire_seconds, keep_until, deletion_seconds, policy, singleton_key, heartbeat_seconds)
-    select source_name, data, priority, retry_limit, retry_backoff, retry_delay, retry_delay_max, expire_seconds,
-           now() + retention_seconds * interval '1 s', deletion_seconds, policy, singleton_key, heartbeat_seconds
-    from moved returning 1
+      and not exists (select from {schema}.job k
+                      where j.policy = 'key_strict_fifo' and k.policy = j.policy and k.name = j.name
+                        and k.singleton_key = j.singleton_key and k.state in ('active', 'retry', 'failed'))
+    returning j.*, gen_random_uuid() as new_id
+), inserted as (
+    insert into {schema}.job
+    select r.* from moved m join {schema}.queue q on q.name = m.source_name
+    cross join (select version > 37 as is_new from {schema}.version) v
+    cross join lateral jsonb_populate_record(null::{schema}.job, to_jsonb(m) || jsonb_build_object(
+        'id', m.new_id, 'name', m.source_name, 'state', 'created', 'retry_count', 0, 'start_after', now(),
+        'created_on', now(), 'started_on', null, 'completed_on', null, 'output', null, 'heartbeat_on', null,
+        'singleton_on', null, 'blocked', false, 'blocking', false, 'pending_dependencies', 0, 'upsert_by_key', null,
+        'retry_limit', q.retry_limit, 'retry_backoff', q.retry_backoff, 'retry_delay', q.retry_delay,
+        'retry_delay_max', q.retry_delay_max, 'expire_seconds', q.expire_seconds,
+        'keep_until', now() + q.retention_seconds * interval '1 s', 'deletion_seconds', q.deletion_seconds,
+        'policy', q.policy, 'dead_letter', case when v.is_new then q.dead_letter end,
+        'heartbeat_seconds', case when v.is_new then q.heartbeat_seconds else m.heartbeat_seconds end,
+        'source_name', null, 'source_id', null, 'source_created_on', null, 'source_retry_count', null,
+        'source_output', null, 'source_root_id', coalesce(to_jsonb(m) ->> 'source_root_id', m.source_id::text))
+        || case when v.is_new then '{}' else '{"group_id": null, "group_tier": null}'::jsonb end) r
+    order by m.created_on
+    on conflict do nothing returning id
+), refused as (
+    insert into {schema}.job
+    select r.* from moved m join {schema}.queue q on q.name = m.source_name
+    cross join lateral jsonb_populate_record(null::{schema}.job, to_jsonb(m) || case
+        -- of several with one key, which must run in their order, only the oldest may fail
+        when m.policy = 'key_strict_fifo' and exists (
+            select from moved o where o.name = m.name and o.singleton_key = m.singleton_key
+                                  and o.new_id not in (select id from inserted)
+                                  and (o.created_on, o.id) < (m.created_on, m.id)) then '{}'
+        else jsonb_build_object(
+            'state', 'failed', 'completed_on', now(),
+            'source_output', coalesce(nullif(to_jsonb(m) -> 'source_output', 'null'), m.output),
+            'output', jsonb_build_object(
+                'message', concat('Not redriven: queue ', q.name,
+                                  coalesce(' already has a job with singletonKey ' || m.singleton_key,
+                                           ' already has a job this one conflicts with'),
+                                  ' under its ', q.policy, ' policy'),
+                'reason', 'redrive_conflict', 'destination', q.name, 'policy', q.policy,
+                'singletonKey', m.singleton_key)) end) r
+    where m.new_id not in (select id from inserted)
+    returning name, id, state
 )
-select was || ':' || was_id as id, 'ready' as state, 'back in ' || source_name as why from moved m
-where (select count(*) from numbered) >= 0
+select m.name || ':' || m.id as id, coalesce(r.state::text, 'ready') as state,
+       case when r.id is null then 'back in ' || m.source_name when r.state = 'failed' then 'its key waits in '
+                || m.source_name else 'waits for the job before it' end as why
+from moved m left join refused r on r.name = m.name and r.id = m.id
 
 -- name: purge
 -- params: queue states before limit

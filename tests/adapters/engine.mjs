@@ -59,7 +59,7 @@ async function pgboss() {
   const boss = new Boss({ host, database, user: 'postgres', schema: 'pgboss', supervise: false, schedule: false });
   boss.on('error', (e) => { throw e; });
   await boss.start();
-  const fresh = (await boss.schemaVersion()) > 30;
+  const version = await boss.schemaVersion();
   const take = async (queue, t) => { // the job called t: it is the only one in its queue that is due
     const jobs = await boss.fetch(queue, { batchSize: 1 });
     if (jobs[0]?.data.t !== t) throw new Error(`${t} was expected from ${queue}`);
@@ -71,7 +71,7 @@ async function pgboss() {
     await boss.createQueue('mail', { name: 'mail', deadLetter: 'dead', retryLimit: 0, notify: true });
     await boss.createQueue('again', { name: 'again', retryLimit: 3, retryDelay: 7200 });
     await boss.createQueue('short', { name: 'short', policy: 'short' });
-    await boss.createQueue('beat', fresh ? { heartbeatSeconds: 30 } : {});
+    await boss.createQueue('beat', version > 30 ? { heartbeatSeconds: 30 } : {});
     for (const t of ['failed1', 'failed2', 'failed3']) {
       await boss.send('mail', { t });
       await boss.fail('mail', await take('mail', t), new Error('no such user 4711'));
@@ -88,16 +88,29 @@ async function pgboss() {
     await boss.send('mail', { t: 'held1' }); // taken by hold
     await boss.send('beat', { t: 'held2' });
     await boss.schedule('mail', '0 3 * * *', { t: 'nightly' });
+    if (version >= 45) { // two upserted jobs of one key can't wait; a queue of policy short takes one job
+      const upsert = async (t, singletonKey) => (await boss.upsert('keyed', { t }, { singletonKey })).jobs[0];
+      await boss.createQueue('keyed');
+      await boss.cancel('keyed', await upsert('keyed1', 'k'));
+      await upsert('held3', 'h');
+      await boss.createQueue('dead2');
+      await boss.createQueue('one', { policy: 'short', deadLetter: 'dead2', retryLimit: 0 });
+      await boss.send('one', { t: 'refused1' });
+      await boss.fail('one', await take('one', 'refused1'), new Error('no such user 4711'));
+      await boss.send('one', { t: 'once2' });
+    }
   } else if (what === 'fill') {
     for (const t of ['ready1', 'ready2', 'ready3', 'ready4']) await boss.send('mail', { t });
     await boss.send('mail', { t: 'later1' }, { startAfter: 7200 });
+    if (version >= 45) for (const [t, singletonKey] of [['keyed2', 'k'], ['keyed3', 'h']]) await boss.upsert('keyed', { t }, { singletonKey });
   } else if (what === 'hold') {
     await take('mail', 'held1');
     await take('beat', 'held2');
+    if (version >= 45) await take('keyed', 'held3');
     console.error('holding');
     await never;
   } else if (what === 'drain') {
-    for (const queue of ['mail', 'again', 'short', 'beat', 'dead']) {
+    for (const queue of (await boss.getQueues()).map((q) => q.name)) {
       for (let jobs; (jobs = await boss.fetch(queue, { batchSize: 50 }))?.length;) await boss.complete(queue, jobs.map((j) => j.id));
     }
   } else {
