@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -62,6 +63,7 @@ struct test {
     int out; /* its output, an unlinked file */
     char dir[PATH_MAX];
     int64_t start_ms;
+    double busy; /* processor seconds, its servers and programs included */
     struct tally n;
     char *text; /* what it printed, if it failed */
     bool has_crashed;
@@ -502,8 +504,9 @@ finish(struct test *t, int status)
         n.failed = 1;
     if (n.failed > 0 || n.skipped > 0)
         print_output(t->name, text);
-    printf("%s %-40s %3d passed, %d failed, %d skipped %6.2f s\n", n.failed ? "FAIL" : "ok  ",
-           t->name, n.passed, n.failed, n.skipped, (double)ms / 1000);
+    printf("%s %-40s %3d passed, %d failed, %d skipped %6.2f s, busy %6.2f s\n",
+           n.failed ? "FAIL" : "ok  ", t->name, n.passed, n.failed, n.skipped, (double)ms / 1000,
+           t->busy);
     fflush(stdout);
     close(t->out);
     if (n.failed > 0) {
@@ -530,18 +533,26 @@ stop_all(struct test *tests, int n)
         }
 }
 
+static double
+seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
 /* The test that has ended; NULL = none. */
 static struct test *
 reap_finished(struct test *tests, int n)
 {
     int status;
-    pid_t pid = waitpid(-1, &status, WNOHANG);
+    struct rusage used;
+    pid_t pid = wait4(-1, &status, WNOHANG, &used);
 
     if (pid <= 0)
         return NULL;
     for (int i = 0; i < n; i++)
         if (tests[i].keeper == pid) {
             tests[i].keeper = 0;
+            tests[i].busy = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
             finish(&tests[i], WIFEXITED(status) ? WEXITSTATUS(status) : CRASHED);
             return &tests[i];
         }
