@@ -11,7 +11,7 @@
 #include "tests/harness.h"
 #include "tests/term.h"
 
-enum { LOOKS = 52 };
+enum { LOOKS = 52, NAME = 300 };
 
 struct looks {
     struct vt_cell seen[LOOKS]; /* the text of these cells is empty */
@@ -131,21 +131,53 @@ print_diff(const char *old, const char *new)
     }
 }
 
+/* From the root of the tree. */
 static void
-golden_path(char path[static PATH_MAX], const char *name)
+in_tree(char path[static PATH_MAX], const char *name)
 {
     const char *src = getenv("SRCDIR");
 
-    snprintf(path, PATH_MAX, "%s/tests/screens/%s.txt", src ? src : ".", name);
+    snprintf(path, PATH_MAX, "%s/%s", src ? src : ".", name);
+}
+
+void
+golden_text(const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    const char *update = getenv("UPDATE");
+
+    in_tree(path, name);
+    char *was = read_all(path);
+    bool is_equal = was && strcmp(text, was) == 0;
+    if (!is_equal && update && *update) {
+        FILE *f = fopen(path, "we");
+        assert_non_null(f);
+        assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+        is_equal = true;
+    }
+    if (!is_equal) {
+        print_error("golden: this is not %s (UPDATE=1 renews it after you have looked)\n", path);
+        print_diff(was ? was : "", text);
+    }
+    free(was);
+    if (!is_equal)
+        _fail(__FILE__, __LINE__);
+}
+
+static const char *
+screen_file(char name[static NAME], const char *screen)
+{
+    snprintf(name, NAME, "tests/screens/%s.txt", screen);
+    return name;
 }
 
 bool
 vt_is_golden(struct vt *vt, const char *name)
 {
-    char path[PATH_MAX];
+    char file[NAME], path[PATH_MAX];
 
     vt_pump(vt);
-    golden_path(path, name);
+    in_tree(path, screen_file(file, name));
     char *now = describe(vt), *was = read_all(path);
     bool is_equal = was && strcmp(now, was) == 0;
     free(now);
@@ -156,27 +188,10 @@ vt_is_golden(struct vt *vt, const char *name)
 void
 vt_golden(struct vt *vt, const char *name)
 {
-    char path[PATH_MAX];
-    const char *update = getenv("UPDATE");
+    char file[NAME];
 
     vt_pump(vt);
-    golden_path(path, name);
-    char *now = describe(vt), *was = read_all(path);
-    bool is_equal = was && strcmp(now, was) == 0;
-    if (!is_equal && update && *update) {
-        FILE *f = fopen(path, "we");
-        assert_non_null(f);
-        fputs(now, f);
-        fclose(f);
-        is_equal = true;
-    }
-    if (!is_equal) {
-        print_error("golden: the screen is not %s (UPDATE=1 renews it after you have looked)\n",
-                    path);
-        print_diff(was ? was : "", now);
-    }
+    char *now = describe(vt);
+    golden_text(screen_file(file, name), now);
     free(now);
-    free(was);
-    if (!is_equal)
-        _fail(__FILE__, __LINE__);
 }

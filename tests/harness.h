@@ -21,4 +21,8 @@
 #undef fail_msg
 #define fail_msg(...) (print_error(__VA_ARGS__), print_error("\n"), _fail(__FILE__, __LINE__))
 
+/* Fails, and prints the lines that differ, if the file of that name in the source tree does not
+ * hold this text. With UPDATE=1 the file is written instead (golden.c). */
+void golden_text(const char *name, const char *text);
+
 #endif

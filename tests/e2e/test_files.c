@@ -376,7 +376,6 @@ the_editor_has_a_safe_folder(void **state)
 static void
 test_page(void **state)
 {
-    char path[300], was[5000];
     struct buf b = {0};
 
     (void)state;
@@ -393,16 +392,7 @@ test_page(void **state)
             buf_printf(&b, " %s |", rows[i].becomes[way]);
         buf_str(&b, "\n");
     }
-    snprintf(path, sizeof path, "%s/tests/e2e/files.md", getenv("SRCDIR"));
-    FILE *f = fopen(path, getenv("UPDATE") ? "we" : "re");
-    assert_non_null(f);
-    if (getenv("UPDATE")) {
-        assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
-    } else {
-        was[fread(was, 1, sizeof was - 1, f)] = 0;
-        assert_string_equal(was, b.data);
-    }
-    assert_int_equal(fclose(f), 0);
+    golden_text("tests/e2e/files.md", b.data);
     buf_free(&b);
 }
 

@@ -259,7 +259,6 @@ test_matrix(void **state)
 static void
 test_page(void **state)
 {
-    char path[300], was[20000];
     struct buf b = {0};
 
     (void)state;
@@ -274,16 +273,7 @@ test_page(void **state)
     for (int i = 0; i < ROWS; i++)
         buf_printf(&b, "| %s | %s | %s | %s |\n", rows[i].name, rows[i].install, rows[i].rights,
                    rows[i].runs);
-    snprintf(path, sizeof path, "%s/tests/sql/rights.md", getenv("SRCDIR"));
-    FILE *f = fopen(path, getenv("UPDATE") ? "we" : "re");
-    assert_non_null(f);
-    if (getenv("UPDATE")) {
-        assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
-    } else {
-        was[fread(was, 1, sizeof was - 1, f)] = 0;
-        assert_string_equal(was, b.data);
-    }
-    assert_int_equal(fclose(f), 0);
+    golden_text("tests/sql/rights.md", b.data);
     buf_free(&b);
 }
 

@@ -623,25 +623,6 @@ write_head(struct buf *b)
 
 /* tests/sql/strangers.md is what has come out. */
 static void
-compare(const struct buf *b)
-{
-    char path[300], was[20000];
-
-    snprintf(path, sizeof path, "%s/tests/sql/strangers.md", getenv("SRCDIR"));
-    FILE *f = fopen(path, getenv("UPDATE") ? "we" : "re");
-    assert_non_null(f);
-    if (getenv("UPDATE")) {
-        assert_int_equal(fwrite(b->data, 1, b->len, f), b->len);
-    } else {
-        size_t n = fread(was, 1, sizeof was - 1, f);
-        was[n] = 0;
-        if (strcmp(was, b->data) != 0)
-            fail_msg("UPDATE=1 writes tests/sql/strangers.md anew; now it would be\n%s", b->data);
-    }
-    assert_int_equal(fclose(f), 0);
-}
-
-static void
 test_matrix(void **state)
 {
     char(*cells)[TRAPS] = test_calloc((size_t)sql_adapters_n, sizeof *cells);
@@ -673,7 +654,7 @@ test_matrix(void **state)
         buf_str(&b, "\n");
     }
     if (is_whole)
-        compare(&b);
+        golden_text("tests/sql/strangers.md", b.data);
     buf_free(&b);
     test_free(cells);
 }
