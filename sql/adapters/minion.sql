@@ -359,6 +359,16 @@ where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
   and not exists (select from {schema}.minion_jobs k where k.parents @> array[j.id] and k.state <> 'finished')
 group by j.state order by 3
 
+-- name: cron_run
+-- params: schedule
+-- official: no (next_run is now: the next worker that looks for schedules pushes its job)
+-- guard: only a schedule that is not paused and not due already
+-- requires: version >= 25
+-- mode: deferred
+update {schema}.minion_schedules set next_run = now()
+where name = $1::text and not paused and next_run > now()
+returning name as id, 'run' as state
+
 -- name: cron_pause
 -- params: schedule
 -- official: pause_schedule

@@ -4,7 +4,7 @@
 -- schema: public
 -- prefix: yes
 -- id-type: bigint
--- tested-versions: 1.3
+-- tested-versions: 1.3 1.6
 -- states: ready=queued scheduled=queued retry=queued running=picked failed=failed,exception completed=successful
 --   cancelled=canceled,deleted
 -- tables: pgqueuer pgqueuer_log pgqueuer_statistics pgqueuer_schedules
@@ -28,14 +28,19 @@ where exists (select from pg_attribute a
 order by 1
 
 -- name: version
--- no table has the version; a column that 1.3 lacks shows it
-select case when exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                         join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-                         where n.nspname = {schema_lit} and c.relname = {prefix_lit} || 'pgqueuer'
-                           and a.attname <> all (
+-- No table has the version. 1.6 brings an index, and ids of 8 bytes if the upgrade was allowed to widen them; a column
+-- that neither has shows a later one.
+select case when exists (select from pg_attribute a
+                         where a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped and a.attname <> all (
                              '{id,priority,queue_manager_id,created,updated,heartbeat,execute_after,status,'
                              'entrypoint,dedupe_key,payload,headers,attempts}'))
-            then '1.4' else '1.3' end as version
+            then '1.7'
+            when exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
+                         where i.indrelid = t.oid and c.relname = {prefix_lit} || 'pgqueuer_picked_heartbeat_idx')
+            then '1.6' else '1.3' end as version
+from pg_class t
+where t.relnamespace = (select oid from pg_namespace where nspname = {schema_lit})
+  and t.relname = {prefix_lit} || 'pgqueuer'
 
 -- name: queues
 select queue, null::bool as paused, true as keeps

@@ -282,13 +282,40 @@ logged(struct foreign *q, const char *prefix)
         prefix);
 }
 
+/* With 1.6 the tables may be in any schema, and ids have 8 bytes. The library can't be had from
+ * Debian or npm: this is what its notes on releases say. */
 static void
-pgqueuer_acts(void **state)
+open_pgqueuer(struct foreign *q, bool is_newer)
+{
+    foreign_open(q, "pgqueuer", is_newer ? "work" : "public");
+    if (is_newer)
+        pg_run(q->conn, "create schema work; "
+                        "drop table acme_pgqueuer, acme_pgqueuer_log, acme_pgqueuer_statistics, "
+                        "acme_pgqueuer_schedules; "
+                        "alter table pgqueuer alter id type bigint; "
+                        "alter table pgqueuer_statistics alter id type bigint; "
+                        "alter table pgqueuer_schedules alter id type bigint; "
+                        "create index pgqueuer_picked_heartbeat_idx on pgqueuer (heartbeat) "
+                        "where status = 'picked'; "
+                        "alter type pgqueuer_status set schema work; "
+                        "alter table pgqueuer set schema work; "
+                        "alter table pgqueuer_log set schema work; "
+                        "alter table pgqueuer_statistics set schema work; "
+                        "alter table pgqueuer_schedules set schema work; "
+                        "alter function fn_pgqueuer_changed() set schema work; "
+                        "set search_path = work");
+    assert_string_equal(foreign_list(foreign_look(q, SEC_DETECT, NULL), "schema"),
+                        is_newer ? "work" : "public public/acme_");
+    assert_string_equal(foreign_list(foreign_look(q, SEC_VERSION, NULL), "version"),
+                        is_newer ? "1.6" : "1.3");
+}
+
+static void
+act_on_pgqueuer(bool is_newer)
 {
     struct foreign q;
 
-    (void)state;
-    foreign_open(&q, "pgqueuer", "public");
+    open_pgqueuer(&q, is_newer);
     PGconn *ear = foreign_join(&q);
     pg_run(ear, "listen ch_pgqueuer");
     assert_string_equal(foreign_list(foreign_look(&q, SEC_JOBS, NULL), "state"),
@@ -329,12 +356,19 @@ pgqueuer_acts(void **state)
 }
 
 static void
-pgqueuer_ends_jobs(void **state)
+pgqueuer_acts(void **state)
+{
+    (void)state;
+    act_on_pgqueuer(false);
+    act_on_pgqueuer(true);
+}
+
+static void
+end_pgqueuer_jobs(bool is_newer)
 {
     struct foreign q;
 
-    (void)state;
-    foreign_open(&q, "pgqueuer", "public");
+    open_pgqueuer(&q, is_newer);
     PGconn *ear = foreign_join(&q);
     pg_run(ear, "listen ch_pgqueuer");
     assert_string_equal(foreign_act(&q, SEC_CANCEL, "ids={1,5,20,77}", NULL),
@@ -369,6 +403,39 @@ pgqueuer_ends_jobs(void **state)
     foreign_close(&q);
 }
 
+static void
+pgqueuer_ends_jobs(void **state)
+{
+    (void)state;
+    end_pgqueuer_jobs(false);
+    end_pgqueuer_jobs(true);
+}
+
+/* Ids beyond 4 bytes: looked up, listed from a place on, and changed. */
+static void
+pgqueuer_has_long_ids(void **state)
+{
+    struct foreign q;
+
+    (void)state;
+    open_pgqueuer(&q, true);
+    pg_run(q.conn, "update pgqueuer set id = id + 5000000000; "
+                   "update pgqueuer_log set job_id = job_id + 5000000000");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_JOBS, "states={failed}", NULL), "id"),
+                        "5000000008 5000000007 5000000021");
+    assert_string_equal(
+        foreign_list(foreign_look(&q, SEC_JOBS, "cursor=q5000000003", "limit=1", NULL), "id"),
+        "5000000002");
+    assert_string_equal(
+        foreign_list(foreign_look(&q, SEC_JOB, "ids={5000000007}", NULL), "raw_state"), "failed");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_LEASES, "queue=video", NULL), "job_ids"),
+                        "5000000006 5000000005");
+    assert_string_equal(foreign_act(&q, SEC_REQUEUE, "ids={5000000007}", NULL), "5000000007 ready");
+    assert_string_equal(foreign_act(&q, SEC_DELETE, "ids={5000000007}", NULL),
+                        "5000000007 deleted");
+    foreign_close(&q);
+}
+
 /* Two installations in one schema are told apart by the prefix of their names. */
 static void
 pgqueuer_has_prefixes(void **state)
@@ -398,6 +465,35 @@ pgqueuer_has_prefixes(void **state)
     assert_string_equal(foreign_list(foreign_look(&q, SEC_ROLE, NULL), "why"),
                         "user postgres may not read table acme_pgqueuer: grant select on it");
     PQfinish(ear);
+    foreign_close(&q);
+}
+
+/* --- Minion: schedules of version 12 ----------------------------------------------------------- */
+
+static void
+minion_runs_schedules(void **state)
+{
+    struct foreign q;
+
+    (void)state;
+    foreign_open(&q, "minion", NULL);
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_SCHEDULES, NULL), "name"), "nightly off");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_SCHEDULES, NULL), "state"),
+                        "active paused");
+    assert_string_equal(foreign_list(foreign_look(&q, SEC_SCHEDULES, NULL), "last_outcome"),
+                        "completed NULL");
+    assert_string_equal(foreign_act(&q, SEC_CRON_RUN, "schedule=off", NULL), "");
+    assert_string_equal(foreign_act(&q, SEC_CRON_RUN, "schedule=nightly", NULL), "nightly run");
+    assert_string_equal(pg_value(q.conn, "select name from minion_schedules where next_run <= "
+                                         "now() and not paused"),
+                        "nightly");
+    assert_string_equal(foreign_act(&q, SEC_CRON_RUN, "schedule=nightly", NULL), "");
+    assert_string_equal(foreign_act(&q, SEC_CRON_PAUSE, "schedule=nightly", NULL),
+                        "nightly paused");
+    assert_string_equal(foreign_act(&q, SEC_CRON_RESUME, "schedule=off", NULL), "off resumed");
+    assert_string_equal(pg_value(q.conn, "select string_agg(name, ' ') from minion_schedules "
+                                         "where paused"),
+                        "nightly");
     foreign_close(&q);
 }
 
@@ -549,6 +645,8 @@ main(void)
         cmocka_unit_test(pgqueuer_acts),
         cmocka_unit_test(pgqueuer_ends_jobs),
         cmocka_unit_test(pgqueuer_has_prefixes),
+        cmocka_unit_test(pgqueuer_has_long_ids),
+        cmocka_unit_test(minion_runs_schedules),
         cmocka_unit_test(delayed_job_acts),
         cmocka_unit_test(delayed_job_ends),
         cmocka_unit_test(django_acts),
