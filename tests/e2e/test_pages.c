@@ -308,7 +308,7 @@ man_shows_each_page(void **state)
 {
     (void)state;
     setenv("MANWIDTH", "80", 1);
-    assert_int_equal(each_page(show, "docs/*.[1-9].md"), 6);
+    assert_int_equal(each_page(show, "docs/*.[1-9].md"), 7);
 }
 
 /* A page that man.awk does not understand ends it: nothing is dropped in silence. */
