@@ -265,13 +265,13 @@ APT_deps-check   = $(APT_deps) libcmocka-dev libvterm-dev pgbouncer tmux openssl
 APT_deps-dev     = clang clang-format clang-tidy universal-ctags shellcheck librsvg2-bin fonts-jetbrains-mono \
                    fonts-dejavu-core
 APT_deps-failover = patroni python3-etcd etcd-server etcd-client haproxy pgbouncer iproute2 util-linux curl postgresql
-APT_deps-engines = libminion-perl libmojo-pg-perl libfaketime python3-psycopg $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
+APT_deps-engines = libminion-perl libmojo-pg-perl libfaketime python3-psycopg ruby-pg $(foreach p,node npm,$(if $(shell command -v $p),,$(p:node=nodejs)))
 APT_deps-deb     = build-essential dpkg-dev debhelper lintian $(filter-out make postgresql,$(APT_deps)) libcmocka-dev libvterm-dev debootstrap
 deps:  ## Debian, Ubuntu: install what building, running and the demo need
 deps-check:  ## what make check needs, too
 deps-dev:  ## what make lint, analyze, fuzz and screenshots need, too
 deps-failover:  ## optional: patroni, etcd and haproxy, for test_failover and make failover
-deps-engines:  ## optional: node, npm, psycopg, Perl modules and libfaketime, for tests against other queues, PG=13 and bench
+deps-engines:  ## optional: node, npm, psycopg, ruby-pg, Perl modules and libfaketime, for tests against other queues, PG=13 and bench
 deps-deb:  ## what make deb and make dist need
 deps deps-check deps-dev deps-engines deps-failover deps-deb:
 	@APT='$(APT_$@)' tests/deps.sh

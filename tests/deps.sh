@@ -14,8 +14,8 @@ make deps knows apt-get only. Install these with your package manager:
     systemd-analyze
   to lint, analyze and draw screenshots (deps-dev): clang, clang-format 14, clang-tidy, universal-ctags, shellcheck,
     rsvg-convert, the fonts JetBrains Mono and DejaVu Sans Mono
-  optional, to test against other queue systems and other servers (deps-engines): node 18 or newer, npm, Minion and
-    Mojo::Pg (Perl); libfaketime, for the bench's change of day
+  optional, to test against other queue systems, languages and servers (deps-engines): node 18 or newer, npm, Minion
+    and Mojo::Pg (Perl), psycopg (Python), pg (Ruby); libfaketime, for the bench's change of day
   optional, to test failover (deps-failover): patroni, etcd 3.4 or newer, haproxy, pgbouncer, iproute2, curl
 EOF
     exit 1
