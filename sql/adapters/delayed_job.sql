@@ -37,6 +37,7 @@ from {schema}.delayed_jobs group by 1 order by 1
 
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: highest id first
 -- newest first; with terms n rows are read; a row without an id gives the cursor to continue from
 with looked_at as materialized (
     select j.*, s.state, row_number() over (order by j.id desc) as o

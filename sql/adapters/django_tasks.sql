@@ -51,6 +51,7 @@ where status in ('SUCCESSFUL', 'SUCCEEDED') group by 1 order by 1
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: newest first
 -- newest first (cursor: time of the push, and the id); with terms n rows are read; a row without an id gives the cursor
 -- to continue from
 with looked_at as materialized (

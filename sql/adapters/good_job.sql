@@ -83,6 +83,8 @@ group by 1
 -- name: jobs
 -- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path
 --   n limit cursor
+-- order: failed: last failed first; completed: last finished first; retry,scheduled: next due first;
+--   *: first due first, then last failed
 -- Without states: jobs that are not completed. Unfinished jobs by the time when they are due (running ones were due
 -- first), then failed ones, then completed ones, newest first. Each arm stops when it has found enough or has read n
 -- rows; a row without an id gives the cursor to continue from.

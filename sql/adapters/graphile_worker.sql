@@ -59,6 +59,7 @@ order by t.identifier
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: highest id first
 -- Newest first. If texts must be searched, n jobs are read; a row without an id gives the cursor to continue from. The
 -- run_at of a failed job is later than its end, by the pause before the next try that would have followed:
 -- exp(attempts) seconds.

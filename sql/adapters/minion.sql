@@ -70,6 +70,7 @@ group by queue order by queue
 -- name: jobs
 -- params: queue states raw_states kind node error words not_words older_than younger_than min_tries top_tries ids n
 --   limit cursor
+-- order: *: highest id first
 -- Newest first. If texts must be searched, n jobs are read. No index has queues and tasks: 4 n jobs are looked at in
 -- addition to the finished ones. A row without an id gives the cursor to continue from.
 with bounds as materialized (

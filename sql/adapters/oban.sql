@@ -73,6 +73,9 @@ group by 1
 -- name: jobs
 -- params: queue states raw_states kind node error words not_words ids older_than younger_than min_tries top_tries
 --   in_payload path n limit cursor
+-- order: ready: next to start first; running: first due first; retry: next due first; scheduled: next due first;
+--   blocked: next due first; failed: last due first; completed: last due first; cancelled: last due first;
+--   *: running, next to start, failed
 -- Without states: jobs that are not completed or cancelled. The order: running, ready, retry, scheduled, blocked (the
 -- next first), then failed and the other final ones (the latest scheduled first: every version has that index). runs
 -- are the existing combinations of state, queue and priority, found by skipping through the index, so that only rows

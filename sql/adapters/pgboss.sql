@@ -102,6 +102,7 @@ where j.state in ('completed', 'cancelled') group by j.name, s.part order by 1
 
 -- name: jobs
 -- params: queue states raw_states error words not_words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: newest first, of a large table the last rows
 -- Newest first; there is no index for that. A table of 128 MB and more is listed in the order of its rows, from its
 -- end, 256 pages at a time until there are enough, 2 n pages at most: the newest rows are mostly there, and no row is
 -- left out. It is sorted in spite of its size if an index leaves at most 20000 rows (those of a queue, or those that

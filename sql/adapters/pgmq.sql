@@ -73,6 +73,7 @@ left join lateral xmltable('/table/row' passing query_to_xml(format('select coun
 
 -- name: jobs
 -- params: queue states words not_words ids older_than younger_than min_tries top_tries in_payload path n limit cursor
+-- order: completed: last archived first; *: first visible first
 -- Without states: messages that are not archived. In the order of the time when a message becomes (or became) visible;
 -- archived ones newest first. Of each queue as many messages are read as are shown, or n if terms must be checked one
 -- by one; a row without an id gives the cursor to continue from. Only numbers come through the XML, so no text of a

@@ -67,6 +67,7 @@ order by 1
 
 -- name: jobs
 -- params: queue states kind node words not_words older_than younger_than min_tries top_tries ids limit cursor
+-- order: *: next due first
 -- the events that wait for a retry, by the time when they are due
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind, s.state,
        null::int as priority, coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,

@@ -114,6 +114,7 @@ group by 1
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor node
+-- order: completed: newest first; cancelled: newest first; *: highest id first, then what has ended
 -- live jobs by their ids, newest first; then the jobs in the history, latest end first, by the index of each tenant.
 -- Kind, error and words are looked for in the newest n of the rows that fit all other terms: a row without an id gives
 -- the cursor to continue from

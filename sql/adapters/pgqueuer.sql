@@ -81,6 +81,7 @@ from {schema}.{prefix}pgqueuer_log where status in ('successful', 'canceled', 'd
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: highest id first, then what has ended
 -- First the jobs of the queue, newest first (cursor q...); then, if final states or ids are asked for, the jobs that
 -- only the log has (l...). If terms must be checked row by row, n rows are read; a row without an id gives the cursor
 -- to continue from.

@@ -82,6 +82,7 @@ from {schema}.procrastinate_jobs where status not in ('todo', 'doing', 'failed')
 
 -- name: jobs
 -- params: queue states raw_states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: highest id first
 -- Newest first. Waiting and running jobs have an index; the others are looked for among n jobs at a time: a row without
 -- an id gives the cursor to continue from.
 with looked_at as materialized (

@@ -67,6 +67,7 @@ select queue, count(*) as completed from {schema}.que_jobs where finished_at is 
 
 -- name: jobs
 -- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- order: *: highest id first
 -- Newest first, by number: the time of the push is not kept (the age is that of run_at). Live jobs have an index; the
 -- others are looked for among n jobs at a time: a row without an id gives the cursor to continue from.
 with held as materialized (

@@ -87,6 +87,8 @@ group by 1
 -- name: jobs
 -- params: queue states kind node error words not_words ids older_than younger_than min_tries top_tries in_payload path
 --   n limit cursor
+-- order: running: lowest id first; ready: next to start first; scheduled: next due first; blocked: lowest id first;
+--   failed: last failed first; completed: last finished first; *: running, next to start, failed
 -- Without states: jobs that are not completed. The order: running, ready, scheduled, blocked (the next first), then
 -- failed and completed ones, newest first. Each arm reads one table by its index. If terms must be checked row by row,
 -- at most n rows are read, and a row without an id gives the cursor to continue from.
