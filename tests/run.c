@@ -34,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +47,10 @@ enum {
     UNSTEADY_MAX = 3,
     SERVERS = 16
 };
+
+#define ROOM                                                                            \
+    ((uint64_t)8 << 30) /* what the folders may need: some programs fill a million rows \
+                         */
 
 /* The reports of sanitizers are files of this name in TMPDIR: a program in a terminal has no other
  * place to write them to. */
@@ -331,10 +336,45 @@ become(const struct test *t)
     _exit(127);
 }
 
+/* The figure of a line of /proc/meminfo, in bytes; 0 = there is none. */
+static uint64_t
+memory(const char *name)
+{
+    char line[200];
+    uint64_t bytes = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+
+    while (f && bytes == 0 && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name)))
+            bytes = 1024 * strtoull(line + strlen(name), NULL, 10);
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+/* Where the folders of the programs are: TMPDIR, else in memory if there is enough of it, because
+ * most of what a throwaway server does with its files is to create and to remove them. */
+static const char *
+scratch(void)
+{
+    static const char shm[] = "/dev/shm";
+    static const char *place;
+    struct statvfs fs;
+
+    if (!place)
+        place = getenv("TMPDIR");
+    if (!place || !*place)
+        place = statvfs(shm, &fs) == 0 && !(fs.f_flag & (ST_NOEXEC | ST_RDONLY)) &&
+                        access(shm, W_OK) == 0 && fs.f_bavail * fs.f_frsize > ROOM &&
+                        memory("MemAvailable:") > ROOM
+                    ? shm
+                    : "/tmp";
+    return place;
+}
+
 static void
 start(struct test *t, int seconds)
 {
-    const char *tmp = getenv("TMPDIR");
     FILE *out = tmpfile();
 
     if (!out)
@@ -342,7 +382,7 @@ start(struct test *t, int seconds)
     t->out = fcntl(fileno(out), F_DUPFD_CLOEXEC, 3);
     fclose(out);
     fcntl(t->out, F_SETFL, O_APPEND);
-    snprintf(t->dir, sizeof t->dir, "%s/qtest-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    snprintf(t->dir, sizeof t->dir, "%s/qtest-XXXXXX", scratch());
     /* others may enter: the server of a test started by root runs as another user */
     if (!mkdtemp(t->dir) || chmod(t->dir, 0711))
         die(t->dir);
@@ -386,9 +426,7 @@ remove_tree(const char *dir)
 static void
 make_shared(char *dir, size_t size)
 {
-    const char *tmp = getenv("TMPDIR");
-
-    snprintf(dir, size, "%s/qtest-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    snprintf(dir, size, "%s/qtest-XXXXXX", scratch());
     if (!mkdtemp(dir) || chmod(dir, 01777) || setenv("TEST_CLUSTER", dir, 1))
         die(dir);
 }

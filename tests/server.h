@@ -54,6 +54,8 @@ const char *pg_host(void);
 const char *pg_dsn(const char *database);
 /* Creates an empty database and returns its connection string (valid like that of pg_dsn). */
 const char *pg_newdb(const char *name);
+/* The same, but a copy of another database, to which nobody may be connected. */
+const char *pg_copydb(const char *name, const char *from);
 /* Connects; close with PQfinish. Notices are dropped. */
 PGconn *pg_connect(const char *dsn);
 

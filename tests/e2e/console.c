@@ -83,11 +83,8 @@ con_empty(void **state)
 
     (void)state;
     PQfinish(con.conn);
-    con.conn = pg_connect(pg_dsn("postgres"));
     snprintf(name, sizeof name, "app%d", ++con.n);
-    pg_run(con.conn, "create database %s template model", name);
-    PQfinish(con.conn);
-    snprintf(con.dsn, sizeof con.dsn, "%s", pg_dsn(name));
+    snprintf(con.dsn, sizeof con.dsn, "%s", pg_copydb(name, "model"));
     con.conn = NULL;
     con_reconnect();
     return 0;

@@ -207,15 +207,6 @@ engine_counts(struct vt *vt, const char *queue, const char *numbers)
 /* --- rows --- */
 
 void
-engine_clone(const char *from, const char *to)
-{
-    PGconn *c = pg_connect(pg_dsn("postgres"));
-
-    pg_run(c, "create database \"%s\" template \"%s\"", to, from);
-    PQfinish(c);
-}
-
-void
 engine_drop(const char *databases)
 {
     PGconn *c = pg_connect(pg_dsn("postgres"));

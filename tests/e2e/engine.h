@@ -20,8 +20,6 @@ void engine_run(const char *const *argv);
 /* Starts it, waits until it says "holding", and kills it by SIGKILL. */
 void engine_crash(const char *const *argv);
 
-/* CREATE DATABASE to TEMPLATE from; nobody may be connected to from. */
-void engine_clone(const char *from, const char *to);
 /* Moves every time in these tables (separated by blanks) back by an hour, so that the times that an
  * act writes can be recognised. */
 void engine_age(PGconn *conn, const char *tables);

@@ -121,8 +121,8 @@ both(const char *dir, const char *engine)
 
     looks("g", c);
     PQfinish(c);
-    engine_clone("g", "ga");
-    engine_clone("g", "gb");
+    pg_copydb("ga", "g");
+    pg_copydb("gb", "g");
     PGconn *a = pg_connect(pg_dsn("ga")), *b = pg_connect(pg_dsn("gb"));
     acts("ga", a);
     calls("gb", b);

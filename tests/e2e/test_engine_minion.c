@@ -121,8 +121,8 @@ does_what_minion_does(void **state)
     PGconn *c = begin("m");
     looks("m", c);
     PQfinish(c);
-    engine_clone("m", "ma");
-    engine_clone("m", "mb");
+    pg_copydb("ma", "m");
+    pg_copydb("mb", "m");
     PGconn *a = pg_connect(pg_dsn("ma")), *b = pg_connect(pg_dsn("mb"));
     /* workers are in an unlogged table: it is copied all the same */
     acts("ma", a);

@@ -211,8 +211,8 @@ both(const char *dir, const char *engine)
 
     looks("b", c);
     PQfinish(c);
-    engine_clone("b", "ba");
-    engine_clone("b", "bb");
+    pg_copydb("ba", "b");
+    pg_copydb("bb", "b");
     PGconn *a = pg_connect(pg_dsn("ba")), *b = pg_connect(pg_dsn("bb"));
     acts("ba", a);
     if (is_new)

@@ -112,8 +112,8 @@ does_what_pgq_does(void **state)
     PGconn *c = begin("q");
     looks("q", c);
     PQfinish(c);
-    engine_clone("q", "qa");
-    engine_clone("q", "qb");
+    pg_copydb("qa", "q");
+    pg_copydb("qb", "q");
     PGconn *a = pg_connect(pg_dsn("qa")), *b = pg_connect(pg_dsn("qb"));
     acts("qa", a);
     pg_run(b, "select pgq.set_queue_config('events', 'ticker_paused', 'true')");

@@ -152,7 +152,7 @@ trap_enter(const char *name, const char *path)
     if (*trap.db)
         pg_run(conn, "drop database %s with (force)", trap.db);
     snprintf(trap.db, sizeof trap.db, "%s", name);
-    pg_run(conn, "create database %s template model", name);
+    pg_copydb(name, "model");
     pg_run(conn, "alter database %s set search_path = %s", name, path);
     PQfinish(conn);
     trap.conn = pg_connect(pg_dsn(name));

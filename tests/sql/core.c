@@ -241,8 +241,8 @@ core_new(const char *database)
     if (pg_int(conn, "select count(*) from pg_database where datname = 'core'") == 0)
         make_template();
     pg_wait(conn, "select count(*) from pg_stat_activity where datname = 'core'", "0", 5000);
-    pg_run(conn, "create database \"%s\" template core", database);
     PQfinish(conn);
+    pg_copydb(database, "core");
     return core_join(database);
 }
 

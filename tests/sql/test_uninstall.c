@@ -197,10 +197,7 @@ what_hangs_on_it_is_named(void **state)
         struct place p;
         char name[20];
         snprintf(name, sizeof name, "hangs%zu", i);
-        PGconn *any = pg_connect(pg_dsn("postgres"));
-        pg_run(any, "create database %s template hangs", name);
-        PQfinish(any);
-        snprintf(p.dsn, sizeof p.dsn, "%s", pg_dsn(name));
+        snprintf(p.dsn, sizeof p.dsn, "%s", pg_copydb(name, "hangs"));
         p.conn = pg_connect(p.dsn);
         pg_run(p.conn, "%s", things[i].make);
         says(p.dsn, "uninstall --yes-drop-schema queues", 3, "these would be dropped, too: ");
