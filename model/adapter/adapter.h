@@ -120,9 +120,12 @@ bool adapter_spoil(struct adapter *a, int i, const struct err *why);
 /* Makes the list of the systems that were found, from the answers; the owners are not known yet.
  * wish: the schema that comes first in the list, NULL = none. Returns the length of the list. */
 int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
-/* The statement that asks who owns the i-th system of the list. storage must live until db_ask. */
-struct db_stmt adapter_owners(const struct adapter *a, int i,
+/* The statement that asks who owns the i-th system of the list; plain: the cheap proof that there
+ * is no stranger. If one of these has no row, all are asked without. storage must live until
+ * db_ask. */
+struct db_stmt adapter_owners(const struct adapter *a, int i, bool plain,
                               struct db_param storage[static OWNERS_PARAMS]);
+bool adapter_owners_proved(struct result *const *owners, int n);
 /* Chooses a system by the answers to these statements, and binds the adapter to its schema. The
  * native queue is preferred, and among its schemas the default one. A system that belongs to a
  * stranger (model/adapter/trust.h) is never chosen. False = nothing was chosen, *e has a sentence

@@ -153,11 +153,22 @@ adapter_touched(const struct adapter_place *p)
                             .whole = sections_header(&p->file->text, "search-path") != NULL};
 }
 
+bool
+adapter_owners_proved(struct result *const *owners, int n)
+{
+    while (n > 0 && result_rows(owners[n - 1]) > 0)
+        n--;
+    return n == 0;
+}
+
 struct db_stmt
-adapter_owners(const struct adapter *a, int i, struct db_param storage[static OWNERS_PARAMS])
+adapter_owners(const struct adapter *a, int i, bool plain,
+               struct db_param storage[static OWNERS_PARAMS])
 {
     struct touched t = adapter_touched(&a->places[i]);
 
+    if (plain)
+        return owners_ask_plain(a->places[i].schema, false, storage);
     return owners_ask(a->places[i].schema, &t, storage);
 }
 

@@ -253,7 +253,7 @@ owners_judge(struct result *r, const struct trust *t, const char *server, struct
 {
     struct rowset set;
 
-    *out = (struct owners){0};
+    *out = (struct owners){.is_plain = result_col(r, "plain") >= 0};
     if (!rowset_decode(r, owner_fields, sizeof owner_fields / sizeof *owner_fields,
                        sizeof(struct owner_row), &set, e))
         return false;
@@ -345,6 +345,15 @@ owners_ask(const char *schema, const struct touched *of,
         .sql = console_sql("owners"), .nparams = OWNERS_PARAMS, .params = storage};
 }
 
+struct db_stmt
+owners_ask_plain(const char *schema, bool refuses, struct db_param storage[static PLAIN_PARAMS])
+{
+    storage[0] = text(schema);
+    storage[1] = text(refuses ? "t" : "f");
+    return (struct db_stmt){
+        .sql = console_sql("owners_plain"), .nparams = PLAIN_PARAMS, .params = storage};
+}
+
 void
 guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
            const struct owners *o)
@@ -368,6 +377,11 @@ guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
         .sql = console_sql("owners_same"), .nparams = GUARD_PARAMS, .params = g->looks};
     g->db.changes = owners_ask(schema, of, g->changes);
     g->changes[OWNERS_ALLOWED] = text(o->allowed);
+    g->db.more = (struct db_stmt){.sql = NULL};
+    if (o->is_plain) {
+        g->db.more = g->db.changes;
+        g->db.changes = owners_ask_plain(schema, true, g->plain);
+    }
 }
 
 /* --- the database that was seen -------------------------------------------------------------- */
@@ -399,7 +413,7 @@ void
 place_gate_init(struct place_gate *g)
 {
     *g = (struct place_gate){.identity = NULL};
-    g->db = (struct db_gate){{.sql = console_sql("server")}, is_same_place, g};
+    g->db = (struct db_gate){{.sql = console_sql("server")}, is_same_place, g, NULL};
 }
 
 void
@@ -431,25 +445,36 @@ passes(void *ctx, struct result *r, struct err *e)
     }
     if (!owners_judge(r, g->trust, identity, &o, e))
         return false;
-    bool ok = o.n == 0;
-    if (!ok)
+    bool ok = o.n == 0 && (o.is_there || !o.is_plain); /* if not: db.more is asked */
+    if (o.n > 0)
         owners_fail(&o, "the queue", g->schema, e);
     owners_done(&o);
     return ok;
 }
 
-/* One statement for both questions, because a gate has only one. */
+/* The owners and the server, because a gate asks one statement at a time. */
+static char *
+with_server(struct db_stmt *stmt, const char *name)
+{
+    char *sql = xasprintf("select owners.*, here.identity from (%s) owners cross join (%s) here",
+                          stmt->sql, console_sql("server"));
+
+    stmt->sql = sql;
+    stmt->name = name;
+    return sql;
+}
+
 void
 schema_gate_init(struct schema_gate *g, const char *schema, const struct trust *trust)
 {
     static const struct touched all = {"{}", "{%}", "{}", "", true};
 
     *g = (struct schema_gate){.trust = trust, .schema = xstrdup(schema)};
-    g->sql = xasprintf("select owners.*, here.identity from (%s) owners cross join (%s) here",
-                       console_sql("owners"), console_sql("server"));
-    g->db = (struct db_gate){owners_ask(g->schema, &all, g->storage), passes, g};
-    g->db.stmt.sql = g->sql;
-    g->db.stmt.name = "owners";
+    g->full = owners_ask(g->schema, &all, g->storage);
+    g->sql = with_server(&g->full, "owners");
+    struct db_stmt plain = owners_ask_plain(g->schema, false, g->plain);
+    g->plain_sql = with_server(&plain, "owners_plain");
+    g->db = (struct db_gate){plain, passes, g, &g->full};
     place_gate_init(&g->place);
 }
 
@@ -465,7 +490,8 @@ schema_gate_done(struct schema_gate *g)
     if (g->sql)
         place_gate_done(&g->place);
     free(g->sql);
-    g->sql = NULL;
+    free(g->plain_sql);
+    g->sql = g->plain_sql = NULL;
     free(g->schema);
     g->schema = NULL;
 }

@@ -21,7 +21,11 @@
  * is there. But then new things can appear at any time, so every transaction on an opened system
  * begins with a guard: the schema is the same one with the same rights, and, where somebody else
  * may create in it, every object found there still belongs to those who were allowed. Transactions
- * that change something run owners.sql first. A guard that says no ends the transaction, and
+ * that change something run owners.sql first. Nothing is remembered instead: no fingerprint of the
+ * catalogs is cheaper than the question. But the question has a cheap form: if everything in the
+ * database belongs to roles that are known (owners_plain.sql), nothing that we touch belongs to a
+ * stranger. It is asked first, at the opening and before each act; owners.sql only if it fails. A
+ * guard that says no ends the transaction, and
  * the console looks anew. What is left is the moment between the guard and the statement behind it,
  * and only where a stranger may create objects in the schema.
  *
@@ -62,6 +66,7 @@ struct owners {    /* the owners of all objects that one adapter uses in one sch
     bool is_there; /* the schema exists */
     bool is_open;  /* roles that are not in `allowed` may create objects there */
     char *power;   /* what this login may beyond its database: "a superuser"; NULL = nothing */
+    bool is_plain; /* by owners_plain.sql: the guard begins with that statement, too */
     int64_t me;    /* its OID */
     char *server;  /* which database: for the answer */
     struct stranger *strangers;
@@ -97,8 +102,14 @@ enum { OWNERS_ALLOWED = 5, OWNERS_PARAMS = 7, GUARD_PARAMS = 11 };
 struct db_stmt owners_ask(const char *schema, const struct touched *of,
                           struct db_param storage[static OWNERS_PARAMS]);
 
+/* The cheap proof that there are no strangers (sql/console/owners_plain.sql). If it has no row, ask
+ * owners_ask. refuses: an error instead of no row. */
+enum { PLAIN_PARAMS = 2 };
+struct db_stmt owners_ask_plain(const char *schema, bool refuses,
+                                struct db_param storage[static PLAIN_PARAMS]);
+
 struct trust_guard { /* borrows schema, touched and owners */
-    struct db_param looks[GUARD_PARAMS], changes[OWNERS_PARAMS];
+    struct db_param looks[GUARD_PARAMS], plain[PLAIN_PARAMS], changes[OWNERS_PARAMS];
     struct db_guard db;
 };
 void guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
@@ -123,10 +134,11 @@ void place_gate_done(struct place_gate *g);
 
 struct schema_gate { /* everything in a schema; asked on each new connection */
     struct db_gate db;
-    struct db_param storage[OWNERS_PARAMS];
+    struct db_stmt full; /* if the plain proof fails */
+    struct db_param storage[OWNERS_PARAMS], plain[PLAIN_PARAMS];
     const struct trust *trust;
     char *schema;
-    char *sql;
+    char *sql, *plain_sql;
     bool stays;              /* schema_gate_stay */
     struct place_gate place; /* of the first connection */
 };

@@ -140,7 +140,10 @@ gate_reply(void *ctx, struct db_reply *reply)
     if (db->is_dead || e.kind == ERR_CONN || e.kind == ERR_AUTH)
         return; /* the connection is gone: answer the calls that wait */
     db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, db_take(reply, 0), &e);
-    if (!db->is_past_gate)
+    bool asks_more = !db->is_past_gate && e.kind == ERR_NONE && !db->is_asked_more;
+    if (asks_more)
+        db->is_asked_more = true;
+    else if (!db->is_past_gate)
         db_broken(db, &e);
 }
 
@@ -152,8 +155,9 @@ send_next(struct db *db)
         pipeline_send(db, calls_take(&db->queue));
         return;
     }
+    const struct db_stmt *stmt = db->is_asked_more ? db->gate->more : &db->gate->stmt;
     struct call *c = call_new(
-        db, &(struct db_call){.stmts = &db->gate->stmt, .n = 1, .search_path = "pg_catalog"});
+        db, &(struct db_call){.stmts = stmt, .n = 1, .quick = true, .search_path = "pg_catalog"});
     c->fn = gate_reply;
     c->ctx = db;
     pipeline_send(db, c);
@@ -305,7 +309,7 @@ close_connection(struct db *db)
     db->conn = NULL;
     pipeline_forget(db);
     db->is_own = false;
-    db->is_past_gate = false;
+    db->is_past_gate = db->is_asked_more = false;
     db->is_cancelling = false;
     db->serial++;
 }

@@ -75,25 +75,31 @@ struct db_stmt {
 /* After each connect the server, database or owner at the other end may be another one. The gate
  * checks that: it is one statement in a transaction of its own, before anything else runs. If
  * `passes` says no, every waiting call is answered with the gate's error (usually ERR_DENIED) and
- * the connection stops for good. */
+ * the connection stops for good. If it says no without an error, `more` is asked, once. */
 struct db_gate {
     struct db_stmt stmt;
     bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */
     void *ctx;
+    const struct db_stmt *more; /* or NULL */
 };
 
 /* The guard runs first in the transaction of a call. Its error 22P02 means that nothing else may
  * run in this transaction: the reply is then ERR_DENIED with `is_guarded`. */
 struct db_guard {
     struct db_stmt looks, changes; /* of a read-only connection, of any other */
+    struct db_stmt more; /* if its text is not NULL: after an error of `changes` the call is sent
+                            again, with this guard */
 };
 
 struct db_call {
     const struct db_stmt *stmts;
     int n;
-    bool bare; /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
-                  and no settings. It runs in the login's search_path, so it must name the schema of
-                  each function, type and operator (a session's SET would outlive it in a pooler) */
+    bool bare;  /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
+                   and no settings. It runs in the login's search_path, so it must name the schema of
+                   each function, type and operator (a session's SET would outlive it in a pooler) */
+    bool quick; /* no BEGIN/COMMIT either, but the settings: one implicit transaction. Each
+                   statement has a snapshot of its own. For short questions, where two statements
+                   more would be most of the work */
     bool script; /* each stmts[i] without parameters may be a script of many statements, sent by the
                     simple protocol inside the surrounding transaction; one round trip each; its
                     result is that of the script's last statement. Scripts must not end it. */

@@ -112,12 +112,14 @@ param_size(const struct db_param *p)
     return p->binary ? p->len : (int64_t)strlen(p->value) + 1;
 }
 
-/* The statements to send. If there is a guard, its statement is the last of them. */
+/* The statements to send. If there is a guard, its statements are the last of them. */
 static const struct db_stmt *
 stmt_of(const struct db *db, const struct db_call *what, int i)
 {
     if (i < what->n)
         return &what->stmts[i];
+    if (i > what->n)
+        return &what->guard->more;
     return db->read_only && !what->looks_hard ? &what->guard->looks : &what->guard->changes;
 }
 
@@ -129,8 +131,9 @@ call_new(const struct db *db, const struct db_call *what)
     size_t nparams = 0, size = 0;
 
     c->has_guard = what->guard && !what->bare && !what->script;
+    c->has_more = c->has_guard && what->guard->more.sql && (what->looks_hard || !db->read_only);
     c->has_path = c->has_guard && what->search_path;
-    int n = what->n + c->has_guard;
+    int n = what->n + c->has_guard + c->has_more;
     for (int i = 0; i < n; i++) {
         const struct db_stmt *s = stmt_of(db, what, i);
         assert(s->sql && s->nparams <= PARAMS_MAX);

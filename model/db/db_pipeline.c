@@ -1,8 +1,9 @@
-/* One call on the wire. Steps: BEGIN, the session's settings, the statements, COMMIT. Usually all
- * of them go out in one pipeline with one Sync and are answered in order; a script call sends them
- * one by one, because scripts need the simple protocol, which a pipeline does not carry. If a call
- * leaves a transaction open, a ROLLBACK follows before the call is answered. Nothing here waits:
- * PQgetResult is called only when PQisBusy says that it has something to give. */
+/* One call on the wire. Steps: BEGIN, the session's settings, the statements, COMMIT; a quick call
+ * has neither BEGIN nor COMMIT. Usually all of them go out in one pipeline with one Sync and are
+ * answered in order; a script call sends them one by one, because scripts need the simple protocol,
+ * which a pipeline does not carry. If a call leaves a transaction open, a ROLLBACK follows before
+ * the call is answered. Nothing here waits: PQgetResult is called only when PQisBusy says that it
+ * has something to give. */
 #include "model/db/db_private.h"
 
 #include <poll.h>
@@ -42,6 +43,8 @@ static const char path_sql[] = "select pg_catalog.set_config('search_path', pg_c
                                "$1::pg_catalog.text, ', pg_temp'), true)";
 static const char script_begin[] = "begin transaction isolation level read committed;"
                                    "set local idle_in_transaction_session_timeout = '10s'";
+/* Without BEGIN READ ONLY. */
+#define READ_ONLY ", pg_catalog.set_config('transaction_read_only', 'on', true)"
 #define ZONE ", pg_catalog.set_config('TimeZone', $6, true)"
 #define MAY_WRITE(more)                                                                     \
     "pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog."             \
@@ -59,6 +62,19 @@ static const char *const settings_sql[2][2] = {
     {SETTINGS,      SETTINGS ZONE     },
     {SETTINGS WORD, SETTINGS ZONE WORD}
 };
+
+/* Statements without BEGIN and COMMIT are one transaction, too, which the Sync ends. */
+static bool
+is_implicit(const struct call *c)
+{
+    return c->what.bare || c->what.quick;
+}
+
+static int
+first_step(const struct call *c)
+{
+    return c->what.quick ? SETTINGS_STEP : 0;
+}
 
 static int
 first_statement(const struct call *c)
@@ -157,10 +173,12 @@ send_settings(struct db *db, const struct call *c)
         {.value = c->has_path ? "pg_catalog" : c->what.search_path},
         {.value = c->what.timezone},
     };
-    bool zone = c->what.timezone != NULL;
-    return send_statement(db, &(struct db_stmt){.sql = settings_sql[db->must_replicate][zone],
-                                                .nparams = zone ? 6 : 5,
-                                                .params = params});
+    bool zone = c->what.timezone != NULL, reads = c->what.quick && db->read_only;
+    return send_statement(db,
+                          &(struct db_stmt){.sql = reads ? SETTINGS READ_ONLY
+                                                         : settings_sql[db->must_replicate][zone],
+                                            .nparams = zone && !reads ? 6 : 5,
+                                            .params = params});
 }
 
 static bool
@@ -237,11 +255,11 @@ set_pipeline_mode(PGconn *conn, bool on)
 static bool
 send_all(struct db *db, const struct call *c)
 {
-    int last = commit_step(c) - (c->what.bare ? 1 : 0);
+    int last = commit_step(c) - is_implicit(c);
 
     if (!set_pipeline_mode(db->conn, true))
         return false;
-    for (int step = 0; step <= last; step++)
+    for (int step = first_step(c); step <= last; step++)
         if (!send_step(db, c, step))
             return false;
     return PQpipelineSync(db->conn) == 1;
@@ -281,8 +299,11 @@ pipeline_send(struct db *db, struct call *c)
         refuse(db, c);
         return;
     }
-    db->flight =
-        (struct flight){.call = c, .failed_step = -1, .heard_ms = clock_ms(), .out_left = -1};
+    db->flight = (struct flight){.call = c,
+                                 .step = first_step(c),
+                                 .failed_step = -1,
+                                 .heard_ms = clock_ms(),
+                                 .out_left = -1};
     c->sent_us = clock_us();
     db_set_state(db, DB_BUSY);
     if (c->what.script)
@@ -339,10 +360,30 @@ leave_alone(struct db *db)
     db_broken(db, &e);
 }
 
+/* The guard's cheap statement said no: nothing was done, so the whole call can be sent again, with
+ * the other one. */
+static bool
+sends_again(struct db *db, struct call *c)
+{
+    if (!c->reply.is_guarded || !c->has_more || db->is_cancelling)
+        return false;
+    c->has_more = false;
+    c->stmts[c->what.n] = c->stmts[c->what.n + 1];
+    c->reply.is_guarded = false;
+    c->reply.err = (struct err){0};
+    c->reply.failed_at = -1;
+    stall_over(db);
+    pipeline_send(db, c);
+    return true;
+}
+
 static void
 finish(struct db *db)
 {
     struct call *c = db->flight.call;
+
+    if (sends_again(db, c))
+        return;
 
     if (writable_refused(db, &c->reply.err)) {
         leave_read_only(db);
@@ -506,7 +547,7 @@ take_result(struct db *db, PGresult *res)
         return false;
     case PGRES_PIPELINE_SYNC:
         PQclear(res);
-        if (db->flight.call->what.bare && db->flight.failed_step < 0)
+        if (is_implicit(db->flight.call) && db->flight.failed_step < 0)
             db->flight.is_committed = true;
         return roll_back(db);
     case PGRES_PIPELINE_ABORTED:

@@ -26,9 +26,10 @@ enum {
 struct call {
     struct call *next;
     struct db_call what;   /* statements and parameters are our own copies, the SQL is borrowed */
-    struct db_stmt *stmts; /* the guard's statement comes last, if there is one */
+    struct db_stmt *stmts; /* the guard's statements come last, if there is a guard */
     struct db_param *params;
     bool has_guard;
+    bool has_more; /* the guard's second statement was not sent yet */
     bool has_path; /* search_path is set behind the guard */
     char *bytes;   /* the parameters' values */
     int64_t size;  /* of statements and parameters */
@@ -134,6 +135,7 @@ struct db {
     int tls_wait_ms;
     const struct db_gate *gate; /* or NULL */
     bool is_past_gate;          /* the gate has passed on this connection */
+    bool is_asked_more;         /* the gate's second statement was sent */
     bool is_own;                /* the session is nobody else's (db_own_session) */
     char *parsed; /* if is_own: the text of the server's unnamed statement; NULL = not known */
     bool is_cancelling; /* a cancel request for this connection is on its way */

@@ -144,7 +144,7 @@ tell_adapter(struct store *s)
 }
 
 static void ask_detects(struct store *s);
-static void ask_owners(struct store *s);
+static void ask_owners(struct store *s, bool plain);
 
 /* If the detection of one of the user's own adapter files fails, that file is left out and the
  * others are tried. */
@@ -201,23 +201,26 @@ owners_came(void *ctx, struct db_reply *reply)
 {
     struct store *s = ctx;
 
-    if (reply->err.kind == ERR_NONE)
-        choose_adapter(s, reply->results);
-    else
+    if (reply->err.kind != ERR_NONE)
         try_later(s, s->source.state, &reply->err);
+    else if (s->source.is_plain && !adapter_owners_proved(reply->results, reply->n))
+        ask_owners(s, false);
+    else
+        choose_adapter(s, reply->results);
 }
 
 /* Reads who owns what was found. Nothing in a schema is used before its owner is known. */
 static void
-ask_owners(struct store *s)
+ask_owners(struct store *s, bool plain)
 {
     struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
     struct db_stmt stmts[ADAPTERS_MAX];
     int n = 0;
 
+    s->source.is_plain = plain;
     for (; adapter_found(s->adapter, n); n++)
-        stmts[n] = adapter_owners(s->adapter, n, storage[n]);
-    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, owners_came, s);
+        stmts[n] = adapter_owners(s->adapter, n, plain, storage[n]);
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n, .quick = true}, -1, owners_came, s);
 }
 
 static void
@@ -244,7 +247,7 @@ detected(void *ctx, struct db_reply *reply)
     s->source.server = server;
     store_set_clock(s, ((const struct server_row *)server.rows)->now_ms);
     if (adapter_take(s->adapter, reply->results, s->source.schema) > 0)
-        ask_owners(s);
+        ask_owners(s, true);
     else
         choose_adapter(s, NULL);
 }
@@ -256,7 +259,7 @@ ask_detects(struct store *s)
     int n = adapter_detects(s->adapter, stmts);
 
     stmts[n++] = (struct db_stmt){.sql = console_sql("server")};
-    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n}, -1, detected, s);
+    db_ask(s->db, &(struct db_call){.stmts = stmts, .n = n, .quick = true}, -1, detected, s);
 }
 
 static void
@@ -283,7 +286,7 @@ store_begin_open(struct store *s)
     s->source.at_ms = 0;
     struct db_stmt stmt = adapter_marks(s->adapter, &m);
     if (stmt.sql)
-        db_ask(s->db, &(struct db_call){.stmts = &stmt, .n = 1}, -1, marks_came, s);
+        db_ask(s->db, &(struct db_call){.stmts = &stmt, .n = 1, .quick = true}, -1, marks_came, s);
     else
         ask_detects(s);
     adapter_marks_done(&m);

@@ -105,6 +105,7 @@ struct source_facts {          /* store_open.c: which queue is there, at which s
     enum store_state state;
     bool open;          /* detection is done on this connection */
     bool asking;        /* detection is under way */
+    bool is_plain;      /* the owners are asked by the cheap proof first */
     int64_t at_ms;      /* next try of the detection; 0 = not planned */
     bool turned;        /* the server has become a standby, or is none any more */
     int moves;          /* how often the server was another one after a break */

@@ -222,7 +222,7 @@ hear_all(const char *name, const char *database, adapter_finding_fn *fn, struct 
     assert_in_range(found, 1, PLACES);
     db_reply_done(&reply);
     for (int i = 0; i < found; i++)
-        stmts[i] = adapter_owners(a, i, storage[i]);
+        stmts[i] = adapter_owners(a, i, false, storage[i]);
     if (!db_do(db, loop, &(struct db_call){.stmts = stmts, .n = found}, &reply, &e) ||
         !adapter_choose(a, reply.results, &(struct adapter_wish){NULL, database, "", NULL}, &e))
         fail_msg("%s: %s", name, e.text);

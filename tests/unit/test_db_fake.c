@@ -708,7 +708,7 @@ passes_all(void *ctx, struct result *r, struct err *e)
 static void
 a_silent_gate_keeps_nobody(void **state)
 {
-    static const struct db_gate gate = {{.sql = "select who"}, passes_all, NULL};
+    static const struct db_gate gate = {{.sql = "select who"}, passes_all, NULL, NULL};
     static const struct db_stmt s = {.sql = "select what"};
     struct fixture *f = *state;
     struct heard h = {.failed_at = -1};

@@ -49,8 +49,9 @@ ask_marks(struct cli_queue *q, struct err *e)
     struct db_stmt stmt = adapter_marks(q->adapter, &m);
     struct db_reply reply = {.n = 0};
 
-    bool ok = !stmt.sql ||
-              db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, e);
+    bool ok =
+        !stmt.sql || db_do(q->db, q->cli->loop,
+                           &(struct db_call){.stmts = &stmt, .n = 1, .quick = true}, &reply, e);
     if (ok && stmt.sql)
         adapter_marked(q->adapter, reply.results[0]);
     db_reply_done(&reply);
@@ -69,8 +70,8 @@ ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
         return false;
     for (;;) {
         int n = adapter_detects(q->adapter, stmts);
-        if (n == 0 ||
-            db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, reply, e))
+        if (n == 0 || db_do(q->db, q->cli->loop,
+                            &(struct db_call){.stmts = stmts, .n = n, .quick = true}, reply, e))
             return true;
         bool conn = e->kind == ERR_CONN || e->kind == ERR_AUTH || reply->failed_at < 0;
         if (conn || !adapter_spoil(q->adapter, reply->failed_at, e))
@@ -79,21 +80,32 @@ ask_detects(struct cli_queue *q, struct db_reply *reply, struct err *e)
     }
 }
 
+static bool
+ask_owners(struct cli_queue *q, int n, bool plain, struct db_reply *reply, struct err *e)
+{
+    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
+    struct db_stmt stmts[ADAPTERS_MAX];
+
+    for (int i = 0; i < n; i++)
+        stmts[i] = adapter_owners(q->adapter, i, plain, storage[i]);
+    return db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n, .quick = true},
+                 reply, e);
+}
+
 /* Reads the owners of the objects that were found. Nothing in a schema is used before its owner is
  * known. */
 static bool
 choose(struct cli_queue *q, int n, struct err *e)
 {
-    struct db_param storage[ADAPTERS_MAX][OWNERS_PARAMS];
-    struct db_stmt stmts[ADAPTERS_MAX];
     struct db_reply reply = {.n = 0};
     char *server = trust_server(q->place.identity, db_host(q->db), db_name(q->db));
     struct adapter_wish wish = {q->cli->wish, db_name(q->db), server, cli_trust(q->cli)};
 
-    for (int i = 0; i < n; i++)
-        stmts[i] = adapter_owners(q->adapter, i, storage[i]);
-    bool ok =
-        n == 0 || db_do(q->db, q->cli->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e);
+    bool ok = n == 0 || ask_owners(q, n, true, &reply, e);
+    if (ok && n > 0 && !adapter_owners_proved(reply.results, n)) {
+        db_reply_done(&reply);
+        ok = ask_owners(q, n, false, &reply, e);
+    }
     if (ok && !adapter_choose(q->adapter, reply.results, &wish, e)) {
         ok = false;
         if (e->kind == ERR_DATA)
@@ -313,7 +325,7 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
         if (adapter_has(q->adapter, sections[i]))
             stmts[asked++] = adapter_bind(q->adapter, sections[i], p, storage[i]);
     stmts[asked] = (struct db_stmt){.sql = console_sql("spent")};
-    struct db_call call = {.stmts = stmts, .n = asked + 1};
+    struct db_call call = {.stmts = stmts, .n = asked + 1, .quick = asked <= 1};
     adapter_settings(q->adapter, false, &call);
     bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
     if (ok) {
