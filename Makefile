@@ -237,7 +237,7 @@ compile_commands.json: $(BUILD)/gen/sql.h $(BUILD)/gen/settings.def  ## how each
 	@for f in $(filter %.c,$(SOURCES)); do printf '%s\n' "$$f"; done | awk -v dir='$(CURDIR)' \
 	  -v cc="$$(printf '%s' '$(subst ','\'',$(CC) $(ALLC))' | sed 's/[\"]/\\\\&/g')" \
 	  '{ printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s -c %s\"}", NR == 1 ? "[\n" : ",\n", dir, $$0, cc, $$0 } END { print "\n]" }' >$@
-bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=hour or T=long (SECONDS); tests/bench/run.sh
+bench: all $(filter $(BUILD)/tests/bench/%,$(TESTS))  ## beside other queues; T="push work", T=console, T=starved, T=hour or T=long (SECONDS); tests/bench/run.sh
 	HOUR=$(or $(SECONDS),$(HOUR)) QUEUETOP=$(abspath $(BUILD)/queuetop) SRCDIR=$(CURDIR) BUILD=$(abspath $(BUILD)) tests/bench/run.sh $T
 bench-deps:  ## fetch the other queues for bench into a cache of its own
 	tests/engines.sh
