@@ -69,9 +69,9 @@ starved_stop() { # the postmaster: all run for 10 ms of each 10 ms / PERCENT
 starved_free() {
     [ -z "$starved_loop" ] || kill "$starved_loop" 2>/dev/null || true
     local p
-    for p in $(cat "$starved_group/cgroup.procs" 2>/dev/null); do
+    while read -r p; do
         echo "$p" >"${starved_group%/*}/cgroup.procs" 2>/dev/null || true
-    done
+    done < <(cat "$starved_group/cgroup.procs" 2>/dev/null)
     # shellcheck disable=SC2046
     [ -z "$starved_loop" ] || kill -CONT $(head -1 "$dir/data/postmaster.pid") $(pgrep -P "$(head -1 "$dir/data/postmaster.pid")") 2>/dev/null || true
 }
