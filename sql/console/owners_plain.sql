@@ -1,8 +1,8 @@
 -- The cheap proof that owners.sql would find no stranger: everything in this database belongs to roles that are known
 -- to it. One row for each of these roles and for each role that may create objects in schema $1, with the columns of
 -- owners.sql. No row if it is not so, or if the schema is not there: then owners.sql is asked, which takes seven times
--- as long, nearly all of it for its plan. $2 true: a stranger raises an error (22P02) instead, so that a later statement
--- of the same transaction does not run.
+-- as long, nearly all of it for its plan. $2 true: a stranger raises an error (22P02) instead, so that a later
+-- statement of the same transaction does not run.
 -- pg_shdepend has a row for each object whose owner is not pinned. Pinned are the first superuser (10), who must still
 -- be one, and the roles of initdb (pg_monitor): who is a member of one can give it an object of his own, so their
 -- objects are looked for in each catalog that has owners. What has no owner (triggers, rules, casts, policies) runs
