@@ -43,7 +43,7 @@ tables_of(const struct adapter_file *f)
 {
     const char *tables = sections_header(&f->text, "tables");
 
-    return tables && !sections_header(&f->text, "prefix") ? tables : "";
+    return tables ? tables : "";
 }
 
 struct db_stmt
@@ -63,7 +63,8 @@ adapter_marks(struct adapter *a, struct adapter_marks *m)
         int len;
         for (const char *name; *(name = next_mark(a->files[i], &at, &len));) {
             buf_printf(&numbers, "%s%d", numbers.len > 1 ? "," : "", i);
-            buf_printf(&tables, "%s\"%.*s\"", tables.len > 1 ? "," : "", len, name);
+            buf_printf(&tables, "%s\"%s%.*s\"", tables.len > 1 ? "," : "",
+                       sections_header(&a->files[i]->text, "prefix") ? "%" : "", len, name);
         }
     }
     buf_str(&numbers, "}");
