@@ -8,6 +8,7 @@
 -- objects are looked for in each catalog that has owners. What has no owner (triggers, rules, casts, policies) runs
 -- functions and operators, which have one.
 -- me, base, grantors and memberships are those of owners.sql.
+-- trusted has no NULL, or "not in" would never be true. Version 13 has no pg_database_owner.
 with recursive
 me as materialized (
     select r.oid, (
@@ -51,7 +52,7 @@ trusted (oid) as materialized (
     select role from memberships
     union
     select owners from base
-    where owner in (select role from grantors union all select role from memberships)
+    where owners is not null and owner in (select role from grantors union all select role from memberships)
 ),
 stranger as materialized (
     select not exists (select from pg_catalog.pg_roles where oid = 10 and rolsuper)
