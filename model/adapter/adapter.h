@@ -179,9 +179,12 @@ const char *adapter_reason(const struct adapter *a, enum section_id s);
 /* "River (Go) does not record this": the sentence for a topic that can't be shown. */
 const char *adapter_silence(const struct adapter *a);
 
+/* Why nothing may be changed here although it is opened: code of others would run. NULL = it may.
+ */
+const char *adapter_no_acts(const struct adapter *a);
 /* Takes the answer of VERSION ("" = none) and the role. From then on a section that requires a
- * later version or more rights counts as missing. If the version was never tested, can_act and why
- * of the role change; the sentence lives as long as a. */
+ * later version or more rights counts as missing. If the version was never tested, or if
+ * adapter_no_acts says why, can_act and why of the role change; the sentence lives as long as a. */
 void adapter_judge(struct adapter *a, const char *version, struct role_row *role);
 void adapter_trust(struct adapter *a); /* --trust-version: accepts every version */
 /* The bound text, as it is sent. "" if the section or the schema is missing; DETECT needs no

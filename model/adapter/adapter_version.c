@@ -110,10 +110,17 @@ unmet(struct adapter *a, const char *requires, const char *version, const struct
     return why;
 }
 
+const char *
+adapter_no_acts(const struct adapter *a)
+{
+    return a->now && a->now->is_guarded ? a->now->place.owners.act_why : NULL;
+}
+
 void
 adapter_judge(struct adapter *a, const char *version, struct role_row *role)
 {
-    char *verdict = judge_version(a, version);
+    const char *others = adapter_no_acts(a);
+    char *verdict = others ? xstrdup(others) : judge_version(a, version);
 
     for (int i = 0; i < SEC_COUNT; i++)
         a->lacks[i] = unmet(a, adapter_note(a, (enum section_id)i, "requires"), version, role);

@@ -175,7 +175,7 @@ trust_answer(struct trust *t, const struct owners *shown)
 struct owner_row { /* sql/console/owners.sql */
     int64_t role, place, place_owner, me;
     const char *name, *object, *place_acl, *power;
-    int known, creates;
+    int known, creates, acts;
 };
 
 #define F(field) offsetof(struct owner_row, field)
@@ -185,6 +185,7 @@ static const struct field owner_fields[] = {
     {"name",        F_STR,  F(name),        false},
     {"known",       F_BOOL, F(known),       false},
     {"creates",     F_BOOL, F(creates),     false},
+    {"acts",        F_BOOL, F(acts),        false},
     {"object",      F_STR,  F(object),      false},
     {"place",       F_I64,  F(place),       false},
     {"place_owner", F_I64,  F(place_owner), false},
@@ -227,24 +228,50 @@ take_place(struct owners *o, const struct owner_row *row, const struct result *r
 }
 
 static void
+add_role(struct buf *list, int64_t role)
+{
+    buf_printf(list, "%s%" PRId64, list->len > 1 ? "," : "", role);
+}
+
+/* The sentence about code that only an act would run. */
+static char *
+why_no_acts(const char *names, const char *object, const char *power)
+{
+    return xasprintf("an act would run code of %s (%s) with the rights of this login%s%s; drop "
+                     "that, or --trust-owner %s allows it",
+                     names, object, *power ? ", " : "", power, names);
+}
+
+static void
 judge_owners(const struct owner_row *rows, int n, const struct trust *t, struct owners *o)
 {
-    struct buf names = {0}, allowed = {0};
+    struct buf names = {0}, allowed = {0}, acts = {0}, act_names = {0};
+    const struct owner_row *first = NULL; /* of those whose code only an act would run */
 
     buf_str(&names, "");
     buf_str(&allowed, "{");
+    buf_str(&acts, "{");
     for (int i = 0; i < n; i++) {
         bool ok = rows[i].known == 1 || is_trusted(t, o->server, &rows[i]);
-        if (rows[i].creates == 1)
+        if (rows[i].creates == 1) {
             o->is_open |= !ok;
-        else if (ok)
-            buf_printf(&allowed, "%s%" PRId64, allowed.len > 1 ? "," : "", rows[i].role);
-        else
+        } else if (ok) {
+            add_role(&allowed, rows[i].role);
+        } else if (rows[i].acts == 1) {
+            first = first ? first : &rows[i];
+            add_role(&acts, rows[i].role);
+            buf_printf(&act_names, "%s%s", act_names.len ? "," : "", rows[i].name);
+        } else {
             add_stranger(o, &rows[i], &names);
+        }
     }
     buf_str(&allowed, "}");
+    buf_str(&acts, "}");
     o->names = names.data;
     o->allowed = allowed.data;
+    o->act_roles = acts.data;
+    o->act_why = first ? why_no_acts(act_names.data, first->object, first->power) : NULL;
+    buf_free(&act_names);
 }
 
 bool
@@ -277,6 +304,8 @@ owners_done(struct owners *o)
     free(o->power);
     free(o->names);
     free(o->allowed);
+    free(o->act_roles);
+    free(o->act_why);
     free(o->place);
     free(o->place_owner);
     free(o->place_acl);
@@ -303,6 +332,8 @@ owners_copy(struct owners *to, const struct owners *from)
     to->power = copy_text(from->power);
     to->names = copy_text(from->names);
     to->allowed = copy_text(from->allowed);
+    to->act_roles = copy_text(from->act_roles);
+    to->act_why = copy_text(from->act_why);
     to->place = copy_text(from->place);
     to->place_owner = copy_text(from->place_owner);
     to->place_acl = copy_text(from->place_acl);
@@ -316,6 +347,17 @@ owners_fail(const struct owners *o, const char *what, const char *schema, struct
          "rights of this login%s%s; --trust-owner %s allows it",
          what, schema, o->names, o->strangers[0].object, o->power ? ", " : "",
          o->power ? o->power : "", o->n == 1 ? o->names : "ROLE,ROLE");
+}
+
+bool
+owners_pass(const struct owners *o, const char *what, const char *schema, struct err *e)
+{
+    if (o->n > 0) {
+        owners_fail(o, what, schema, e);
+        return false;
+    }
+    return !o->act_why ||
+           fail(e, ERR_DENIED, "%s in schema %s is not opened: %s", what, schema, o->act_why);
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
@@ -338,6 +380,7 @@ owners_ask(const char *schema, const struct touched *of,
         text(of->whole ? "t" : "f"),
         text(NULL),
         text(of->prefix),
+        text(NULL),
     };
 
     memcpy(storage, params, sizeof params);
@@ -375,12 +418,15 @@ guard_make(struct trust_guard *g, const char *schema, const struct touched *of,
     memcpy(g->looks, looks, sizeof looks);
     g->db.looks = (struct db_stmt){
         .sql = console_sql("owners_same"), .nparams = GUARD_PARAMS, .params = g->looks};
+    g->db.looks_hard = owners_ask(schema, of, g->hard);
+    g->hard[OWNERS_ALLOWED] = text(o->allowed);
+    g->hard[OWNERS_ACTS] = text(o->act_roles);
     g->db.changes = owners_ask(schema, of, g->changes);
     g->changes[OWNERS_ALLOWED] = text(o->allowed);
     g->db.more = (struct db_stmt){.sql = NULL};
     if (o->is_plain) {
         g->db.more = g->db.changes;
-        g->db.changes = owners_ask_plain(schema, true, g->plain);
+        g->db.changes = g->db.looks_hard = owners_ask_plain(schema, true, g->plain);
     }
 }
 
@@ -445,9 +491,8 @@ passes(void *ctx, struct result *r, struct err *e)
     }
     if (!owners_judge(r, g->trust, identity, &o, e))
         return false;
-    bool ok = o.n == 0 && (o.is_there || !o.is_plain); /* if not: db.more is asked */
-    if (o.n > 0)
-        owners_fail(&o, "the queue", g->schema, e);
+    bool ok = owners_pass(&o, "the queue", g->schema, e) &&
+              (o.is_there || !o.is_plain); /* if not: db.more is asked */
     owners_done(&o);
     return ok;
 }

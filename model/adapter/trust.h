@@ -16,6 +16,10 @@
  * the adapter's text uses; detection itself reads nothing but pg_catalog. The rule holds for
  * queuetop's own queue too, and for event triggers, which run when install, uninstall or the
  * scheduler makes or drops a table. tests/sql/strangers.md is the table of what was tried.
+ * Triggers run only when a row is changed. If nothing but triggers leads to a stranger's code, a
+ * foreign system is opened for reading, and acts are refused: everybody with the right TRIGGER or
+ * REFERENCES on a table could close it otherwise. For queuetop's own queue the scheduler, push and
+ * install are refused, too.
  *
  * A role that may create objects in such a schema is no reason to ask: what counts is who owns what
  * is there. But then new things can appear at any time, so every transaction on an opened system
@@ -71,14 +75,20 @@ struct owners {    /* the owners of all objects that one adapter uses in one sch
     char *server;  /* which database: for the answer */
     struct stranger *strangers;
     int n;
-    char *names;                           /* of them: "mallory, eve"; "" = none */
-    char *allowed;                         /* the others, as an array of OIDs */
+    char *names;     /* of them: "mallory, eve"; "" = none */
+    char *allowed;   /* the others, as an array of OIDs */
+    char *act_roles; /* whose code only an act would run: neither strangers nor allowed */
+    char *act_why;   /* the sentence about them; NULL = there are none */
     char *place, *place_owner, *place_acl; /* of the schema; acl NULL = the usual rights */
 };
 /* From an answer of sql/console/owners.sql, which it takes over. server: of trust_server. t NULL =
  * nothing was said. */
 bool owners_judge(struct result *r, const struct trust *t, const char *server, struct owners *out,
                   struct err *e) __attribute__((warn_unused_result));
+/* False with the sentence if there are strangers, or code that only an act would run. For a schema
+ * that is not only read. */
+bool owners_pass(const struct owners *o, const char *what, const char *schema, struct err *e)
+    __attribute__((warn_unused_result));
 /* The sentence for verbs; what: the queue system. */
 void owners_fail(const struct owners *o, const char *what, const char *schema, struct err *e);
 void owners_done(struct owners *o);
@@ -97,7 +107,7 @@ struct touched { /* the names that a text may use in its schema, as array litera
     const char *tables, *patterns, *functions, *prefix;
     bool whole; /* all functions, types and operators */
 };
-enum { OWNERS_ALLOWED = 5, OWNERS_PARAMS = 7, GUARD_PARAMS = 11 };
+enum { OWNERS_ALLOWED = 5, OWNERS_ACTS = 7, OWNERS_PARAMS = 8, GUARD_PARAMS = 11 };
 /* Who owns it? schema, touched and storage live until db_ask. */
 struct db_stmt owners_ask(const char *schema, const struct touched *of,
                           struct db_param storage[static OWNERS_PARAMS]);
@@ -109,7 +119,8 @@ struct db_stmt owners_ask_plain(const char *schema, bool refuses,
                                 struct db_param storage[static PLAIN_PARAMS]);
 
 struct trust_guard { /* borrows schema, touched and owners */
-    struct db_param looks[GUARD_PARAMS], plain[PLAIN_PARAMS], changes[OWNERS_PARAMS];
+    struct db_param looks[GUARD_PARAMS], plain[PLAIN_PARAMS];
+    struct db_param hard[OWNERS_PARAMS], changes[OWNERS_PARAMS];
     struct db_guard db;
 };
 void guard_make(struct trust_guard *g, const char *schema, const struct touched *of,

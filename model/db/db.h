@@ -86,9 +86,10 @@ struct db_gate {
 /* The guard runs first in the transaction of a call. Its error 22P02 means that nothing else may
  * run in this transaction: the reply is then ERR_DENIED with `is_guarded`. */
 struct db_guard {
-    struct db_stmt looks, changes; /* of a read-only connection, of any other */
-    struct db_stmt more; /* if its text is not NULL: after an error of `changes` the call is sent
-                            again, with this guard */
+    /* Of a read-only connection, of one for a call with looks_hard, of any other connection. */
+    struct db_stmt looks, looks_hard, changes;
+    struct db_stmt more; /* if its text is not NULL: after an error of looks_hard or changes the
+                            call is sent again, with this guard */
 };
 
 struct db_call {
@@ -108,7 +109,7 @@ struct db_call {
     const char *timezone; /* for this transaction; NULL = the login's; borrowed until the reply */
     const char *search_path; /* quoted as SET takes it; NULL = the connection's; borrowed too */
     const struct db_guard *guard; /* NULL = none; not for bare calls and scripts */
-    bool looks_hard;              /* use the guard for changes, even if the call only reads */
+    bool looks_hard;              /* a call that only reads: use that statement of the guard */
 };
 
 struct db_reply {

@@ -120,7 +120,9 @@ stmt_of(const struct db *db, const struct db_call *what, int i)
         return &what->stmts[i];
     if (i > what->n)
         return &what->guard->more;
-    return db->read_only && !what->looks_hard ? &what->guard->looks : &what->guard->changes;
+    if (!db->read_only)
+        return &what->guard->changes;
+    return what->looks_hard ? &what->guard->looks_hard : &what->guard->looks;
 }
 
 /* Our own copies of statements and parameters: 4 allocations a call, however many there are. */

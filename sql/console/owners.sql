@@ -15,8 +15,11 @@
 -- and all these objects lead to their types. The value that is cast comes from such an object, too. The exception are
 -- casts without a function (castmethod b): with them an operator class of one type serves the other type, wherever it
 -- is. Only a superuser can make such a cast, so these are always followed.
+-- acts: only an act could run the code of this role, because nothing but triggers leads to it, and triggers run when a
+-- row is changed. Who has the right TRIGGER or REFERENCES on a table, and no other, can make such code.
 -- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
--- (22P02), so that a later statement of the same transaction does not run.
+-- (22P02), so that a later statement of the same transaction does not run. $8 NULL = none: owners whose code only acts
+-- would run, allowed for a reader. If one of them has gone, this is an error, too: acts may be possible again.
 -- A role is known if this login may use its rights anyway. pg_has_role() treats a superuser as a member of every role,
 -- so this statement follows the memberships itself. It follows only those that the login, a superuser or the owner of
 -- the database has granted: a stranger may grant his own role (until version 14), a role that he administers or, with
@@ -77,8 +80,8 @@ place as materialized (
                where p.pronamespace = n.oid and p.proname in (select name from function_names)) as whole
     from pg_catalog.pg_namespace n cross join base where n.nspname = $1::text
 ),
-touched (class, id) as (
-    select * from (
+touched (class, id, acts) as (
+    select class, id, false from (
         select 'pg_class'::regclass::oid, c.oid
         from place join pg_catalog.pg_class c on c.relnamespace = place.oid and c.relname in (select name from names)
         union all
@@ -102,7 +105,7 @@ touched (class, id) as (
         where e.evtenabled <> 'D'
     ) named (class, id)
     union
-    select reached.class, reached.id
+    select reached.class, reached.id, t.acts or t.class = 'pg_trigger'::regclass
     from touched t cross join lateral (
         select d.refclassid, d.refobjid
         from pg_catalog.pg_depend d
@@ -112,6 +115,8 @@ touched (class, id) as (
                                'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass,
                                'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_attrdef'::regclass,
                                'pg_policy'::regclass, 'pg_language'::regclass)
+          and (t.class <> 'pg_trigger'::regclass -- its own table is reached already
+               or d.refclassid not in ('pg_class'::regclass, 'pg_constraint'::regclass))
         union all
         select part.class, part.id
         from (select 'pg_rewrite'::regclass::oid, r.oid from pg_catalog.pg_rewrite r where r.ev_class = t.id
@@ -129,11 +134,16 @@ touched (class, id) as (
               select 'pg_trigger'::regclass, g.oid from pg_catalog.pg_trigger g where g.tgrelid = t.id
               union all
               select 'pg_statistic_ext'::regclass, x.oid from pg_catalog.pg_statistic_ext x where x.stxrelid = t.id
-              union all
-              select 'pg_class'::regclass, g.tgconstrrelid
-              from pg_catalog.pg_trigger g where g.tgrelid = t.id and g.tgconstrrelid <> 0
              ) part (class, id)
         where t.class = 'pg_class'::regclass
+        union all -- the table at the other end of a foreign key, if it is not among the named ones
+        select 'pg_class'::regclass, other.oid
+        from place
+        join pg_catalog.pg_trigger g on g.oid = t.id
+        join pg_catalog.pg_class other on other.oid = g.tgconstrrelid
+        where t.class = 'pg_trigger'::regclass
+          and (other.relnamespace <> place.oid
+               or other.relname not in (select name from names) and other.relname not like all($3::text[]))
         union all
         select part.class, part.id
         from (select 'pg_constraint'::regclass::oid, c.oid from pg_catalog.pg_constraint c where c.contypid = t.id
@@ -160,55 +170,69 @@ touched (class, id) as (
         where t.class = 'pg_opfamily'::regclass
     ) reached (class, id)
 ),
-owned (owner, rank, class, id) as (
-    select nspowner, 9, 'pg_namespace'::regclass::oid, oid from place
+owned (owner, rank, class, id, acts) as (
+    select nspowner, 9, 'pg_namespace'::regclass::oid, oid, false from place
     union all
-    select c.relowner, case when c.relkind in ('r', 'p', 'v', 'm', 'f') then 0 else 2 end, t.class, t.id
+    select c.relowner, case when c.relkind in ('r', 'p', 'v', 'm', 'f') then 0 else 2 end, t.class, t.id, t.acts
     from touched t join pg_catalog.pg_class c on c.oid = t.id
     where t.class = 'pg_class'::regclass
     union all
-    select p.proowner, 1, t.class, t.id from touched t join pg_catalog.pg_proc p on p.oid = t.id
+    select p.proowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_proc p on p.oid = t.id
     where t.class = 'pg_proc'::regclass
     union all -- the functions of casts between two types that are reached
-    select p.proowner, 1, 'pg_proc'::regclass, p.oid
-    from pg_catalog.pg_cast c join pg_catalog.pg_proc p on p.oid = c.castfunc
-    where c.castsource in (select t.id from touched t where t.class = 'pg_type'::regclass)
-      and c.casttarget in (select t.id from touched t where t.class = 'pg_type'::regclass)
+    select p.proowner, 1, 'pg_proc'::regclass, p.oid, source.acts or target.acts
+    from pg_catalog.pg_cast c
+    join pg_catalog.pg_proc p on p.oid = c.castfunc
+    join touched source on source.class = 'pg_type'::regclass and source.id = c.castsource
+    join touched target on target.class = 'pg_type'::regclass and target.id = c.casttarget
+    union all -- the trigger or foreign key itself, to name it
+    select p.proowner, -2, t.class, t.id, true
+    from touched t
+    join pg_catalog.pg_depend d on d.classid = t.class and d.objid = t.id and d.refclassid = 'pg_proc'::regclass
+    join pg_catalog.pg_proc p on p.oid = d.refobjid
+    where t.class = 'pg_trigger'::regclass
     union all
-    select y.typowner, 1, t.class, t.id from touched t join pg_catalog.pg_type y on y.oid = t.id
+    select other.relowner, -1, 'pg_constraint'::regclass, g.tgconstraint, true
+    from touched t
+    join pg_catalog.pg_trigger g on g.oid = t.id
+    join pg_catalog.pg_class other on other.oid = g.tgconstrrelid
+    where t.class = 'pg_trigger'::regclass
+    union all
+    select y.typowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_type y on y.oid = t.id
     where t.class = 'pg_type'::regclass
     union all
-    select o.oprowner, 1, t.class, t.id from touched t join pg_catalog.pg_operator o on o.oid = t.id
+    select o.oprowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_operator o on o.oid = t.id
     where t.class = 'pg_operator'::regclass
     union all
-    select o.opcowner, 1, t.class, t.id from touched t join pg_catalog.pg_opclass o on o.oid = t.id
+    select o.opcowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_opclass o on o.oid = t.id
     where t.class = 'pg_opclass'::regclass
     union all
-    select o.opfowner, 1, t.class, t.id from touched t join pg_catalog.pg_opfamily o on o.oid = t.id
+    select o.opfowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_opfamily o on o.oid = t.id
     where t.class = 'pg_opfamily'::regclass
     union all
-    select c.collowner, 1, t.class, t.id from touched t join pg_catalog.pg_collation c on c.oid = t.id
+    select c.collowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_collation c on c.oid = t.id
     where t.class = 'pg_collation'::regclass
     union all
-    select s.srvowner, 1, t.class, t.id from touched t join pg_catalog.pg_foreign_server s on s.oid = t.id
+    select s.srvowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_foreign_server s on s.oid = t.id
     where t.class = 'pg_foreign_server'::regclass
     union all
-    select w.fdwowner, 1, t.class, t.id from touched t join pg_catalog.pg_foreign_data_wrapper w on w.oid = t.id
+    select w.fdwowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_foreign_data_wrapper w on w.oid = t.id
     where t.class = 'pg_foreign_data_wrapper'::regclass
     union all
-    select l.lanowner, 1, t.class, t.id from touched t join pg_catalog.pg_language l on l.oid = t.id
+    select l.lanowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_language l on l.oid = t.id
     where t.class = 'pg_language'::regclass
 ),
-named (role, creates, rank, class, id) as (
-    select owner, false, rank, class, id from owned
+named (role, creates, rank, class, id, acts) as (
+    select owner, false, rank, class, id, acts from owned
     union all
-    select x.grantee, true, 0, 'pg_namespace'::regclass::oid, place.oid
+    select x.grantee, true, 0, 'pg_namespace'::regclass::oid, place.oid, false
     from place cross join lateral pg_catalog.aclexplode(place.nspacl) x
     where x.privilege_type = 'CREATE'
 ),
-roles (role, creates, class, id) as ( -- what belongs to pg_database_owner belongs to the owner of the database
+roles (role, creates, class, id, acts) as ( -- what belongs to pg_database_owner belongs to the owner of the database
     select case when named.role = base.owners then base.owner else named.role end, creates,
-           (array_agg(class order by rank, class, id))[1], (array_agg(id order by rank, class, id))[1]
+           (array_agg(class order by acts, rank, class, id))[1], (array_agg(id order by acts, rank, class, id))[1],
+           bool_and(acts)
     from named cross join base
     group by 1, 2
 )
@@ -216,11 +240,15 @@ select roles.role::bigint as role,
        coalesce(r.rolname::text, case when roles.role = 0 then 'public' else roles.role::text end) as name,
        roles.role <> 0 and (coalesce(r.rolsuper, false) or roles.role in (select role from memberships)
                             or roles.role is not distinct from base.known) as known,
-       roles.creates, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
+       roles.creates, roles.acts, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
        place.oid::bigint as place, place.nspowner::bigint as place_owner, place.nspacl::text as place_acl,
        me.oid::bigint as me, me.power,
        case when $6::oid[] is not null and not roles.creates and roles.role <> all($6::oid[])
-            then pg_catalog.concat('owner ', r.rolname)::int end as refused
+                 and not coalesce(roles.acts and roles.role = any($8::oid[]), false)
+            then pg_catalog.concat('owner ', r.rolname)::int
+            when pg_catalog.cardinality($8::oid[]) > (select count(*) from roles other
+                                                      where other.acts and other.role = any($8::oid[]))
+            then pg_catalog.concat('code that an act would have run has gone')::int end as refused
 from roles
 cross join place
 cross join me

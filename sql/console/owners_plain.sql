@@ -83,7 +83,8 @@ roles (role, name, known, creates) as (
     left join pg_catalog.pg_roles r on r.oid = x.grantee
     where n.nspname = $1::text and x.privilege_type = 'CREATE'
 )
-select roles.role::bigint as role, roles.name, roles.known, roles.creates, '' as object, place.oid::bigint as place,
+select roles.role::bigint as role, roles.name, roles.known, roles.creates, false as acts, '' as object,
+       place.oid::bigint as place,
        (case when place.nspowner = base.owners then base.owner else place.nspowner end)::bigint as place_owner,
        place.nspacl::text as place_acl, me.oid::bigint as me, me.power,
        case when stranger.is_there then pg_catalog.concat('something here belongs to another role')::int end as refused,

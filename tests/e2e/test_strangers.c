@@ -347,6 +347,49 @@ test_tenant_console(void **state)
     PQfinish(c);
 }
 
+/* Mallory has nothing but TRIGGER and REFERENCES on River's table. Who reads goes on; acts are
+ * refused by verb and by key, and his code has not run. When the trigger has gone, acts go on. */
+static void
+test_triggers(void **state)
+{
+    static const char *const reads[] = {"queues", "jobs", "failures", "nodes"};
+    static const char why[] = "an act would run code of mallory (trigger trap on table "
+                              "public.river_job) with the rights of this login";
+    PGconn *c = pg_fixture("triggers", "river");
+    char *to = xstrdup(pg_dsn("triggers"));
+    struct vt vt;
+
+    (void)state;
+    pg_run(c, "reset all; grant select, update, insert, delete on all tables in schema public to "
+              "ops; create table public.ran (who text); grant insert on public.ran to public;"
+              "grant trigger, references on river_job to mallory;"
+              "create schema his authorization mallory; set role mallory;"
+              "create function his.spring() returns trigger language plpgsql as 'begin "
+              "insert into public.ran values (current_user); return new; end';"
+              "create trigger trap before insert or update or delete on river_job "
+              "for each row execute function his.spring();"
+              "create table his.child (id bigint references public.river_job); reset role");
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        proc_check(0, NULL, NULL, "%s \"%s\"", reads[i], to);
+        proc_check(0, NULL, NULL, "%s \"%s user=ops\"", reads[i], to);
+    }
+    proc_check(3, NULL, why, "requeue --yes --id 10 \"%s\"", to);
+    proc_check(3, NULL, why, "requeue --dry-run --id 10 \"%s\"", to); /* River's is a trial */
+    proc_check(3, NULL, "a superuser; drop that, or --trust-owner mallory allows it",
+               "discard --yes --id 10 \"%s\"", to);
+    proc_check(3, NULL, why, "requeue --yes --id 10 \"%s user=ops\"", to);
+    start(&vt, to);
+    vt_want(&vt, "look only: an act would run code of mallory");
+    vt_keys(&vt, "3 r");
+    vt_want(&vt, "an act would run code of mallory");
+    assert_int_equal(pg_int(c, "select count(*) from public.ran"), 0);
+    pg_run(c, "drop trigger trap on river_job; drop table his.child");
+    quit(&vt);
+    proc_check(0, NULL, NULL, "requeue --yes --id 10 \"%s user=ops\"", to);
+    free(to);
+    PQfinish(c);
+}
+
 /* Mallory makes many systems up, with tables that are called like those of PGQueuer: the others are
  * found, and are in the list of the console. */
 static void
@@ -516,12 +559,13 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verbs),   cmocka_unit_test(test_granted),
-        cmocka_unit_test(test_made),    cmocka_unit_test(test_tenant),
-        cmocka_unit_test(test_console), cmocka_unit_test(test_tenant_console),
-        cmocka_unit_test(test_decoys),  cmocka_unit_test(test_native),
-        cmocka_unit_test(test_adopted), cmocka_unit_test(test_installed),
-        cmocka_unit_test(test_casts),   cmocka_unit_test(test_event_trigger),
+        cmocka_unit_test(test_verbs),         cmocka_unit_test(test_granted),
+        cmocka_unit_test(test_made),          cmocka_unit_test(test_tenant),
+        cmocka_unit_test(test_console),       cmocka_unit_test(test_tenant_console),
+        cmocka_unit_test(test_triggers),      cmocka_unit_test(test_decoys),
+        cmocka_unit_test(test_native),        cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_installed),     cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_event_trigger),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -324,8 +324,9 @@ schemas(const char *const *list)
 static struct result *
 owner(const char *schema)
 {
-    static const char *const names[] = {"role",  "name", "known",       "creates",   "object",
-                                        "place", "me",   "place_owner", "place_acl", "power"};
+    static const char *const names[] = {"role",      "name",  "known", "creates",
+                                        "object",    "place", "me",    "place_owner",
+                                        "place_acl", "power", "acts"};
     bool evil = !strncmp(schema, "evil", 4);
     const char *row[] = {evil ? "66" : "10",
                          evil ? "mallory" : "app",
@@ -336,10 +337,11 @@ owner(const char *schema)
                          "10",
                          "10",
                          NULL,
-                         NULL};
-    struct result *r = result_new(names, 10);
+                         NULL,
+                         "f"};
+    struct result *r = result_new(names, 11);
 
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 11; i++)
         result_put(r, 0, i, row[i], row[i] ? (int)strlen(row[i]) : 0);
     return r;
 }

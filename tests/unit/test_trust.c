@@ -11,25 +11,26 @@
 #include "model/db/rows.h"
 #include "tests/harness.h"
 
-static const char *const columns[] = {"role",  "name", "known",       "creates",   "object",
-                                      "place", "me",   "place_owner", "place_acl", "power"};
+static const char *const columns[] = {"role",      "name",  "known", "creates",
+                                      "object",    "place", "me",    "place_owner",
+                                      "place_acl", "power", "acts"};
 
 struct owner_of {
-    const char *role, *name, *known, *creates, *me;
+    const char *role, *name, *known, *creates, *me, *acts;
 };
 
 static struct owners
 judged(const struct owner_of *rows, int n, const struct trust *t, const char *server)
 {
-    struct result *r = result_new(columns, 10);
+    struct result *r = result_new(columns, 11);
     struct owners o;
     struct err e;
 
     for (int i = 0; i < n; i++) {
         const char *cells[] = {rows[i].role, rows[i].name, rows[i].known, rows[i].creates,
                                "table t",    "2200",       rows[i].me,    "10",
-                               NULL,         NULL};
-        for (int k = 0; k < 10; k++)
+                               NULL,         NULL,         rows[i].acts};
+        for (int k = 0; k < 11; k++)
             result_put(r, i, k, cells[k], cells[k] ? (int)strlen(cells[k]) : 0);
     }
     assert_true(owners_judge(r, t, server, &o, &e));
@@ -37,10 +38,10 @@ judged(const struct owner_of *rows, int n, const struct trust *t, const char *se
 }
 
 static const struct owner_of both[] = {
-    {"16390", "app",        "f", "f", "20"},
-    {"16391", "mallory, x", "f", "f", "20"},
-    {"10",    "postgres",   "t", "f", "20"},
-    {"0",     "public",     "f", "t", "20"},
+    {"16390", "app",        "f", "f", "20", "f"},
+    {"16391", "mallory, x", "f", "f", "20", "f"},
+    {"10",    "postgres",   "t", "f", "20", "f"},
+    {"0",     "public",     "f", "t", "20", "f"},
 };
 
 static void
@@ -126,6 +127,43 @@ test_a_third(void **state)
     trust_free(t);
 }
 
+/* Code that only an act would run closes nothing for a reader, and is not allowed for an act. */
+static void
+test_acts(void **state)
+{
+    struct trust *t = trust_new();
+    struct owner_of rows[] = {both[0], both[1], both[2]};
+    struct err e;
+
+    (void)state;
+    rows[1].acts = "t";
+    struct owners o = judged(rows, 3, NULL, "7/1"), copy;
+    assert_string_equal(o.names, "app");
+    assert_string_equal(o.allowed, "{10}");
+    assert_string_equal(o.act_roles, "{16391}");
+    assert_string_equal(o.act_why,
+                        "an act would run code of mallory, x (table t) with the rights "
+                        "of this login; drop that, or --trust-owner mallory, x allows it");
+    owners_done(&o);
+    trust_names(t, "app");
+    o = judged(rows, 3, t, "7/1");
+    assert_int_equal(o.n, 0);
+    owners_copy(&copy, &o);
+    owners_done(&o);
+    assert_false(owners_pass(&copy, "the queue", "s", &e));
+    assert_non_null(strstr(e.text, "the queue in schema s is not opened: an act would run"));
+    owners_done(&copy);
+    rows[1].name = "mallory";
+    trust_names(t, "mallory");
+    o = judged(rows, 3, t, "7/1");
+    assert_string_equal(o.allowed, "{16390,16391,10}");
+    assert_string_equal(o.act_roles, "{}");
+    assert_null(o.act_why);
+    assert_true(owners_pass(&o, "the queue", "s", &e));
+    owners_done(&o);
+    trust_free(t);
+}
+
 static void
 test_server(void **state)
 {
@@ -163,8 +201,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),   cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_a_third), cmocka_unit_test(test_server),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_a_third), cmocka_unit_test(test_acts),
+        cmocka_unit_test(test_server),  cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,8 +210,9 @@ cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
     bool foreign = false;
     bool ok = detect(q, e);
     if (ok) {
+        const char *why = acts ? adapter_no_acts(q->adapter) : NULL;
         foreign = strcmp(adapter_name(q->adapter), "native") != 0;
-        ok = (!acts && !foreign) || ask_role(q, e);
+        ok = why ? fail(e, ERR_DENIED, "%s", why) : (!acts && !foreign) || ask_role(q, e);
     }
     warn(q);
     if (!ok)
