@@ -183,6 +183,7 @@ static const struct field node_fields[] = {
     {"running",        F_I64,  N(running),        false},
     {"leases",         F_I64,  N(leases),         true },
     {"expired",        F_I64,  N(expired),        true },
+    {"expired_jobs",   F_I64,  N(expired_jobs),   true },
     {"queues",         F_STR,  N(queues),         true },
     {"session_alive",  F_BOOL, N(session_alive),  true },
     {"lease_until_ms", F_I64,  N(lease_until_ms), true },
@@ -225,6 +226,30 @@ int64_t
 node_held(const struct node_row *n)
 {
     return n->leases == FIELD_NULL ? n->running : n->leases;
+}
+
+int64_t
+node_lost(const struct node_row *n)
+{
+    int64_t jobs = n->running > 0 ? n->running : 0;
+
+    if (node_state(n) == NODE_DEAD || n->expired_jobs > jobs)
+        return jobs;
+    return n->expired_jobs > 0 ? n->expired_jobs : 0;
+}
+
+int64_t
+node_busy(const struct node_row *n)
+{
+    int64_t jobs = n->running > 0 ? n->running - node_lost(n) : 0;
+
+    return n->slots > 0 && jobs > n->slots ? n->slots : jobs;
+}
+
+int64_t
+node_beyond(const struct node_row *n)
+{
+    return n->running > 0 ? n->running - node_lost(n) - node_busy(n) : 0;
 }
 
 #define L(f) offsetof(struct lease_row, f)

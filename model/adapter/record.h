@@ -120,6 +120,7 @@ struct node_row {
     const char *node, *state, *host, *version, *queues;
     int pid, slots;
     int64_t started_ms, heartbeat_ms, running, leases, expired;
+    int64_t expired_jobs;      /* of `running`, those on expired leases: they take no slot */
     int session_alive;         /* 1, 0, -1 = can't tell (another's session, or behind a pooler) */
     int64_t lease_until_ms;    /* of its newest lease */
     int backend_pid;           /* of its database session; INT_MIN = it did not say */
@@ -135,6 +136,13 @@ extern const char
 bool node_is_gone(const struct node_row *n);
 /* What the node holds: its leases. If leases are not known there: the jobs that run there. */
 int64_t node_held(const struct node_row *n);
+/* The jobs of a node are of three kinds. Lost: all jobs of a dead node, and those of expired
+ * leases: their worker has given them up, or is gone, but they count as running until the scheduler
+ * takes the lease back. Busy: those on its slots, never more than it has. Beyond: those that it
+ * holds besides, because it claims ahead, or because the server has not got its answers yet. */
+int64_t node_lost(const struct node_row *n);
+int64_t node_busy(const struct node_row *n);
+int64_t node_beyond(const struct node_row *n);
 
 struct life_row {    /* whether anybody works; of the whole system */
     int64_t workers; /* workers that sent a heartbeat, hold a valid lease, or wait for a push */

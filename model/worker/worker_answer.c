@@ -343,7 +343,9 @@ answers_send(struct worker *w)
         [ANSWER_GIVE_BACK] = send_give_back,
     };
 
-    for (int k = 0; k < ANSWER_KINDS; k++) {
+    /* completions go last, because a claim goes with them: the jobs of the other answers would
+     * still count beside those that it takes */
+    for (int k = ANSWER_KINDS - 1; k >= 0; k--) {
         struct outbox *box = &w->box[k];
         if (box->n == 0 || box->flying > 0 || box->retry_at_ms > clock_ms() || may_wait(w, k))
             continue;

@@ -586,7 +586,8 @@ order by number desc, ended desc limit 200
 -- would do, too, but at 1000 queues a node that takes five times as long as all else)
 with held_leases as materialized (
     select lock_key, count(*) as leases, sum(cardinality(seqs)) as running,
-           count(*) filter (where lock_timeout < now()) as expired, max(lock_timeout) as until
+           count(*) filter (where lock_timeout < now()) as expired,
+           sum(cardinality(seqs)) filter (where lock_timeout < now()) as expired_jobs, max(lock_timeout) as until
     from {schema}.living() where lock_key is not null group by lock_key
 )
 select left(coalesce(n.lock_key, l.lock_key), 200) as node,
@@ -601,6 +602,7 @@ select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        left(n.host, 255) as host, n.pid, left(n.version, 100) as version, {ms(n.started)} as started_ms,
        {ms(least(n.heartbeat, now()))} as heartbeat_ms, n.slots,
        coalesce(l.running, 0)::bigint as running, coalesce(l.leases, 0) as leases, coalesce(l.expired, 0) as expired,
+       coalesce(l.expired_jobs, 0)::bigint as expired_jobs,
        coalesce(left(array_to_string(n.queues[:100], ','), 1000), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,

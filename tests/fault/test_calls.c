@@ -387,6 +387,29 @@ what_was_claimed_ahead_goes_back(void **state)
     PQfinish(conn);
 }
 
+/* Of two jobs that end at once, one completes and one fails. The failure is sent before the
+ * completion that brings the next claim, so the node never holds more jobs than it works on. */
+static void
+a_failure_goes_before_the_next_claim(void **state)
+{
+    (void)state;
+    enter("order");
+    set_backoff();
+    pg_run(
+        conn,
+        "create table most (jobs bigint); create function note() returns trigger language "
+        "plpgsql as $$ begin insert into public.most select coalesce(sum(cardinality(seqs)), "
+        "0) from queues.work_queue where lock_key is not null; return null; end $$; "
+        "create trigger note after insert or update on queues.work_queue for each "
+        "statement execute function note(); "
+        "insert into queues.queue (queue, payload) select 'q', case when i in (1,3,5,8,10,12) then "
+        "'\"fail\"'::json end from generate_series(1, 12) i");
+    run(worker((struct queuetop_options){.fn = obey, .jobs = 2, .ahead = -1, .drain = true}));
+    check("select max(jobs) from most", "2");
+    check("select count(*) from queues.history", "6");
+    PQfinish(conn);
+}
+
 /* --- limits of a run --- */
 
 static enum queuetop_outcome
@@ -570,6 +593,7 @@ main(void)
         cmocka_unit_test(a_job_is_not_over_before_its_function),
         cmocka_unit_test(a_function_may_finish_another_job),
         cmocka_unit_test(what_was_claimed_ahead_goes_back),
+        cmocka_unit_test(a_failure_goes_before_the_next_claim),
         cmocka_unit_test(a_function_is_told_that_its_time_is_over),
         cmocka_unit_test(there_is_no_worker_without_threads_or_files),
         cmocka_unit_test(a_worker_runs_once),

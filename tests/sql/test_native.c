@@ -915,6 +915,29 @@ the_clock_of_a_node(void **state)
     PQfinish(conn);
 }
 
+/* The jobs of an expired lease are counted by themselves: they take no slot. */
+static void
+the_jobs_of_expired_leases(void **state)
+{
+    PGconn *conn = core_new("native_expired");
+    struct adapter *a = adapter_for("queues");
+
+    (void)state;
+    pg_run(conn, "select t.push('q', 'e' || i) from generate_series(1, 5) i; "
+                 "select node_start('n', gen_random_uuid(), 'h', 1, '1', 1, null, 5)");
+    core_settle(conn);
+    expect(conn, "2", "select count(*) from claim('n', 2)");
+    pg_run(conn,
+           "update work_queue set lock_timeout = now() - interval '1 s' where lock_key = 'n'");
+    expect(conn, "3", "select count(*) from claim('n', 3)");
+    PGresult *res = section(conn, a, SEC_NODES, NULL);
+    assert_string_equal(PQgetvalue(res, 0, PQfnumber(res, "running")), "5");
+    assert_string_equal(PQgetvalue(res, 0, PQfnumber(res, "expired_jobs")), "2");
+    PQclear(res);
+    adapter_free(a);
+    PQfinish(conn);
+}
+
 static char *
 cell_within(PGconn *conn, const struct adapter *a, enum section_id s, const char *column)
 {
@@ -983,6 +1006,7 @@ main(void)
         cmocka_unit_test(when_groups_failed),
         cmocka_unit_test(a_group_in_detail),
         cmocka_unit_test(the_clock_of_a_node),
+        cmocka_unit_test(the_jobs_of_expired_leases),
         cmocka_unit_test(all_agree_who_is_dead),
     };
 

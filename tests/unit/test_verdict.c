@@ -7,6 +7,9 @@
 
 #include "model/base/mem.h"
 #include "model/store/fail_day.h"
+#include "ui/facts/jobs_columns.h"
+#include "ui/facts/node_columns.h"
+#include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
 
 enum { NOW = 1000000000, MINUTE = 60000 };
@@ -127,6 +130,66 @@ test_nodes(void **state)
     n.session_alive = 0;
     n.backend_pid = 4711;
     assert_int_equal(verdict_of_node(&n, false), VERDICT_WARN);
+}
+
+/* Jobs of expired leases and of dead nodes count as running, but take no slot. */
+static void
+no_more_jobs_than_slots(void **state)
+{
+    struct node_row nodes[] = {
+        {.node = "a", .state = "up",   .queues = "", .slots = 6, .running = 9, .expired_jobs = 3},
+        {.node = "b", .state = "dead", .queues = "", .slots = 8, .running = 8, .expired_jobs = 0},
+        {.node = "c",
+         .state = "up",
+         .queues = "",
+         .slots = 4,
+         .running = 2,
+         .expired_jobs = FIELD_NULL                                                             }
+    };
+    struct workers w = workers_of(nodes, 3);
+    struct queue_row q = queue();
+    struct queue_line l;
+
+    (void)state;
+    assert_int_equal(w.slots, 10);
+    assert_int_equal(w.used, 8);
+    assert_int_equal(w.lost, 11);
+    assert_int_equal(w.beyond, 0);
+    queue_line_fill(&l, &q, &w, NOW);
+    assert_int_equal(l.slots.used, 8);
+    assert_string_equal(node_at_work(&nodes[0], 7).s, "6/6+3");
+    workers_done(&w);
+
+    /* none expired: claimed ahead, or the server has not got the answers yet */
+    nodes[0].expired_jobs = 0;
+    w = workers_of(nodes, 3);
+    assert_int_equal(w.used, 8);
+    assert_int_equal(w.beyond, 3);
+    assert_int_equal(w.lost, 8);
+    q.running = 19;
+    q.max_running = -1;
+    queue_line_fill(&l, &q, &w, NOW);
+    assert_int_equal(l.slots.used, 8);
+    assert_string_equal(queue_running(&l, 7).s, "10/10+9");
+    assert_string_equal(queue_running(&l, 6).s, "19");
+    assert_string_equal(node_at_work(&nodes[0], 4).s, "6/6");
+    assert_string_equal(node_at_work(&nodes[2], 7).s, "2/4");
+    workers_done(&w);
+}
+
+/* A figure is never cut: the unit stands in the place of its last digits. */
+static void
+absurd_tries(void **state)
+{
+    struct job_row j = {.state = "running", .tries = 2, .max_tries = 5};
+
+    (void)state;
+    assert_string_equal(job_tries(&j, 5).s, "3/5");
+    j.tries = INT_MAX;
+    assert_string_equal(job_tries(&j, 5).s, "2.1G");
+    j.max_tries = INT_MIN;
+    assert_string_equal(job_tries(&j, 5).s, "2.1G");
+    assert_string_equal(job_tries(&j, 12).s, "2147483648");
 }
 
 static void
@@ -283,6 +346,8 @@ main(void)
         cmocka_unit_test(test_age),
         cmocka_unit_test(test_a_backlog_that_grows),
         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(no_more_jobs_than_slots),
+        cmocka_unit_test(absurd_tries),
         cmocka_unit_test(test_groups_and_jobs),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(an_error_rises),

@@ -78,8 +78,10 @@ static const struct column node_columns[] = {
     {.name = "heartbeat_s", .title = "BEAT", .kind = K_AGE, .offset = N(heartbeat_ms)},
     {.name = "session_alive", .title = "SESSION", .kind = K_BOOL, .offset = N(session_alive)},
     {.name = "leases", .title = "LEASES", .kind = K_BIG, .offset = N(leases)},
+    {.name = "slots", .title = "SLOTS", .kind = K_INT, .offset = N(slots)},
     {.name = "running", .title = "RUNNING", .kind = K_BIG, .offset = N(running)},
     {.name = "expired", .title = "EXPIRED", .kind = K_BIG, .offset = N(expired)},
+    {.name = "expired_jobs", .title = "EXPIRED JOBS", .kind = K_BIG, .offset = N(expired_jobs)},
     {.name = "queues", .title = "QUEUES", .kind = K_LIST, .offset = N(queues), .most = 30},
     {0},
 };

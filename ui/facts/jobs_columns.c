@@ -4,6 +4,7 @@
  */
 #include "ui/facts/jobs_columns.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,22 +17,26 @@
 #define F(f) offsetof(struct job_row, f)
 enum { USUAL_PRIORITY = 5 };
 
+struct fmt
+job_tries(const struct job_row *j, int w)
+{
+    bool running = !strcmp(j->state, "running"); /* `tries` does not count the running one */
+    int64_t tries = j->tries == INT_MIN ? 0 : (int64_t)j->tries + running;
+    struct fmt f = {"—"};
+
+    if (j->tries == INT_MIN)
+        return f;
+    int len = j->max_tries == INT_MIN
+                  ? snprintf(f.s, sizeof f.s, "%" PRId64, tries)
+                  : snprintf(f.s, sizeof f.s, "%" PRId64 "/%d", tries, j->max_tries);
+    return len <= w ? f : fmt_count_fit(tries, w);
+}
+
 static void
 draw_tries(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
-    const struct job_row *j = row;
-    bool running = !strcmp(j->state, "running"); /* `tries` does not count the running one */
-    int tries = j->tries == INT_MIN ? 0 : j->tries + running;
-    char text[40];
-
     (void)c;
-    if (j->tries == INT_MIN)
-        snprintf(text, sizeof text, "—");
-    else if (j->max_tries == INT_MIN)
-        snprintf(text, sizeof text, "%d", tries);
-    else
-        snprintf(text, sizeof text, "%d/%d", tries, j->max_tries);
-    grid_right(g, r, ROLE_TEXT, text);
+    grid_right(g, r, ROLE_TEXT, job_tries(row, r.w).s);
 }
 
 /* How long the job has run, or when it may start. An expired lease or a lost worker is marked at

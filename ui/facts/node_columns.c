@@ -14,25 +14,36 @@ static void
 draw_slots(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct node_row *n = row;
-    char text[64];
 
     (void)c;
     if (node_state(n) == NODE_DEAD && n->running > 0) {
         grid_printf(g, r, ROLE_BAD, "%*lld lost", r.w - 5, (long long)n->running);
         return;
     }
-    if (n->slots > 0)
-        snprintf(text, sizeof text, "%lld/%d", (long long)n->running, n->slots);
-    else
-        snprintf(text, sizeof text, "%s", fmt_int(n->running).s);
-    grid_right(g, r, ROLE_TEXT, text);
+    grid_right(g, r, ROLE_TEXT, node_at_work(n, r.w).s);
+}
+
+struct fmt
+node_at_work(const struct node_row *n, int w)
+{
+    int64_t more = n->running > 0 ? n->running - node_busy(n) : 0;
+    struct fmt f;
+
+    if (n->slots <= 0)
+        return fmt_int(n->running);
+    int len = snprintf(f.s, sizeof f.s, "%lld/%d", (long long)node_busy(n), n->slots);
+    struct fmt plus = fmt_count(more);
+    if (more > 0 && len + 1 + (int)strlen(plus.s) <= w)
+        snprintf(f.s + len, sizeof f.s - (size_t)len, "+%.20s", plus.s);
+    return f;
 }
 
 void
 node_draw_gauge(struct grid *g, struct rect r, const struct node_row *n, enum role role)
 {
     int64_t slots = n->slots == INT_MIN ? 0 : n->slots;
-    int64_t full = slots > 0 && n->running > 0 ? n->running * r.w / slots : 0;
+    int64_t jobs = node_state(n) == NODE_DEAD ? n->running : node_busy(n);
+    int64_t full = slots > 0 && jobs > 0 ? jobs * r.w / slots : 0;
 
     if (slots <= 0)
         return;

@@ -4,6 +4,7 @@
 
 #include "model/adapter/record.h"
 #include "ui/facts/verdict.h"
+#include "ui/term/fmt.h"
 #include "ui/widget/list.h"
 
 enum { NODE_GAUGE_W = 16 };
@@ -18,8 +19,11 @@ struct node_line node_line_of(const struct node_row *n, bool foreign);
 struct lead node_lead(const void *line, const struct cell_ctx *c);
 extern const struct column_special node_state_special; /* of `trouble`, of a node_line */
 
-/* "14/16"; "16 lost" for a dead node, because nobody works on those slots. Rows begin with a
- * node_row. */
+/* "14/16"; "16/16+3" if it holds 3 more jobs than slots work on, expired ones too; as much of it as
+ * fits w cells. */
+struct fmt node_at_work(const struct node_row *n, int w);
+/* The same as a column; "16 lost" for a dead node, because nobody works on those slots. Rows begin
+ * with a node_row. */
 extern const struct column_special node_slots_special;
 /* The same as a bar; a row of × for a dead node. */
 extern const struct column_special node_gauge_special;

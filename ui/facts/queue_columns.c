@@ -81,22 +81,32 @@ draw_held(struct grid *g, struct rect r, const void *row, const struct cell_ctx 
         grid_str(g, r, bad ? ROLE_WARN : ROLE_TEXT, queue_held_by(l).s);
 }
 
-/* The number of running jobs and, if a limit or the nodes say it, the most that can run. */
+struct fmt
+queue_running(const struct queue_line *l, int w)
+{
+    int64_t most = l->capacity, more = l->q.running - most;
+    struct fmt f, run = fmt_about(l->q.running, l->q.approx);
+
+    if (most == FIELD_NULL || l->q.running == FIELD_NULL)
+        return run;
+    int len = more > 0 ? snprintf(f.s, sizeof f.s, "%.15s/%.15s+%.15s", fmt_count(most).s,
+                                  fmt_count(most).s, fmt_count(more).s)
+                       : snprintf(f.s, sizeof f.s, "%.20s/%.20s", run.s, fmt_count(most).s);
+    return len <= w ? f : run;
+}
+
 static void
 draw_running(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct queue_line *l = row;
     bool about = l->q.approx == 1 && l->q.running != FIELD_NULL;
-    struct fmt run = fmt_about(l->q.running, about);
-    char text[120];
+    struct fmt run = queue_running(l, r.w);
+    char text[64];
 
     (void)c;
-    if (l->capacity != FIELD_NULL && l->q.running != FIELD_NULL) {
-        snprintf(text, sizeof text, "%s/%s", run.s, fmt_count(l->capacity).s);
-        if ((int)strlen(text) <= r.w) {
-            grid_right(g, r, ROLE_TEXT, text);
-            return;
-        }
+    if (strchr(run.s, '/')) {
+        grid_right(g, r, ROLE_TEXT, run.s);
+        return;
     }
     if (l->q.running == 0 && !about) {
         grid_right(g, r, ROLE_DIM, "·");
@@ -153,7 +163,7 @@ const struct column queue_columns[] = {
     {.name = "ready", .title = "READY", .help = "Jobs that could start now", .kind = K_COUNT, .offset = F(ready),
      .min_w = 6, .max_w = 8,
      .place = 3},
-    {.name = "running", .title = "RUN", .help = "Jobs that nodes are working on, of those that limit and living nodes allow",
+    {.name = "running", .title = "RUN", .help = "Jobs that nodes are working on, of those that limit and living nodes allow; +3: beyond them",
      .kind = K_CUSTOM, .offset = F(running), .min_w = 5, .max_w = 7, .keep = 5, .special = &run_special,
      .place = 6, .table = "RUNNING", .plain = K_COUNT},
     {.name = "in", .title = "IN/s", .help = "Jobs pushed a second, over a minute", .kind = K_RATE, .offset = F(pushed_per_s),

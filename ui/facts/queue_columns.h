@@ -34,6 +34,9 @@ struct workers {
     int n;
     bool told;           /* this queue system registers nodes */
     int64_t slots, used; /* of all nodes that are not dead; draining ones count */
+    int64_t lost;        /* of all nodes: their lost jobs (node_lost) */
+    int64_t beyond;      /* of the living: jobs that they hold besides (node_beyond), and all jobs
+                            of those that gave no slots */
 };
 struct workers workers_of(const struct node_row *nodes, int n);
 void workers_done(struct workers *w);
@@ -41,6 +44,9 @@ bool worker_takes(const struct node_row *n, const char *queue);
 void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,
                      int64_t now_ms);
 
+/* "14/16": the jobs that run, and the most that limit and nodes allow; "16/16+3" if more run: lost
+ * ones, or a limit was lowered. Without the most if it is not known or w cells are too few. */
+struct fmt queue_running(const struct queue_line *l, int w);
 /* "14:41", "steady", "wait <1m", "turning", "never, +4.8/s", "nothing completes", in at most w
  * cells. "" = nothing to say. */
 struct fmt queue_empty_at(const struct queue_line *l, int64_t now_ms, bool utc, int w);

@@ -45,10 +45,13 @@ workers_of(const struct node_row *nodes, int n)
     for (int i = 0; i < n; i++) {
         enum node_state state = node_state(&nodes[i]);
         w.told |= nodes[i].slots > 0 && nodes[i].heartbeat_ms != FIELD_NULL;
+        w.lost += node_lost(&nodes[i]);
         if (nodes[i].slots > 0 && state != NODE_DEAD) {
             w.slots += nodes[i].slots;
-            w.used += nodes[i].running > 0 ? nodes[i].running : 0;
-        }
+            w.used += node_busy(&nodes[i]);
+            w.beyond += node_beyond(&nodes[i]);
+        } else if (nodes[i].running > 0)
+            w.beyond += nodes[i].running - node_lost(&nodes[i]);
         if ((state == NODE_UP || state == NODE_LATE || state == NODE_ASLEEP) && nodes[i].slots > 0)
             w.rows[w.n++] = nodes[i];
     }
@@ -71,7 +74,7 @@ slots_of(const struct workers *w, const char *queue)
         if (!worker_takes(&w->rows[i], queue))
             continue;
         s.all = (s.all == FIELD_NULL ? 0 : s.all) + w->rows[i].slots;
-        s.used += w->rows[i].running == FIELD_NULL ? 0 : w->rows[i].running;
+        s.used += node_busy(&w->rows[i]);
     }
     return s;
 }

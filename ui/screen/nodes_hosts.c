@@ -48,7 +48,7 @@ add_node(struct host *h, const struct node_row *n, bool foreign)
     h->worst = v > h->worst ? v : h->worst;
     if (!node_is_gone(n) && n->slots > 0) {
         h->slots += n->slots;
-        h->used += n->running > 0 ? n->running : 0;
+        h->used += node_busy(n);
     }
 }
 

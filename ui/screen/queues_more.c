@@ -77,7 +77,7 @@ draw_node(struct app *a, struct rect row, const struct node_row *n)
 {
     enum verdict v = verdict_of_node(n, app_is_foreign(a));
     struct lead lead = verdict_lead(v);
-    bool dead = node_state(n) == NODE_DEAD;
+    bool dead = node_state(n) == NODE_DEAD && n->running > 0;
     int slots = n->slots == INT_MIN ? 0 : n->slots;
 
     if (lead.glyph)
@@ -87,9 +87,10 @@ draw_node(struct app *a, struct rect row, const struct node_row *n)
     grid_str(a->grid, cell(&row, 9), verdict_role(v), n->state);
     struct rect gauge = cell(&row, slots > 0 && row.w > NODE_GAUGE_W + 10 ? NODE_GAUGE_W : 0);
     node_draw_gauge(a->grid, gauge, n, verdict_role(v));
-    if (slots > 0)
-        grid_printf(a->grid, row, ROLE_TEXT, "%s/%d%s", fmt_count(n->running).s, slots,
-                    dead ? " lost" : "");
+    if (dead)
+        grid_printf(a->grid, row, ROLE_TEXT, "%s lost", fmt_count(n->running).s);
+    else if (slots > 0)
+        grid_str(a->grid, row, ROLE_TEXT, node_at_work(n, row.w).s);
     else
         grid_str(a->grid, row, ROLE_TEXT, fmt_plural(n->running, "job").s);
 }

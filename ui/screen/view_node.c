@@ -130,9 +130,14 @@ draw_facts(const struct app *a, const struct node_row *n, struct grid *g, struct
     pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
     pen_printf(&p, verdict_role(verdict), "%s", node_is_cut_off(n) ? "cut off" : n->state);
     pen_printf(&p, lost ? ROLE_BAD : ROLE_TEXT, lost ? "  %s lost" : "  %s",
-               lost || n->slots <= 0 ? fmt_plural(n->running, "job").s : fmt_count(n->running).s);
-    if (!lost && n->slots > 0)
+               lost || n->slots <= 0 ? fmt_plural(n->running, "job").s : fmt_count(node_busy(n)).s);
+    if (!lost && n->slots > 0) {
         pen_printf(&p, ROLE_TEXT, " of %s at work", fmt_plural(n->slots, "slot").s);
+        if (node_beyond(n) > 0)
+            pen_printf(&p, ROLE_TEXT, ", %s beyond", fmt_count(node_beyond(n)).s);
+        if (node_lost(n) > 0)
+            pen_printf(&p, ROLE_BAD, ", %s lost", fmt_count(node_lost(n)).s);
+    }
     if (n->leases != FIELD_NULL)
         pen_printf(&p, ROLE_TEXT, "  %s", fmt_plural(n->leases, "lease").s);
     if (n->expired > 0)

@@ -85,7 +85,7 @@ static const struct column columns[] = {
      .offset = F(heartbeat_ms), .min_w = 7, .max_w = 7},
     {.name = "slots", .title = "SLOTS", .help = "How many of its slots are at work, as a bar", .kind = K_CUSTOM,
      .offset = F(running), .min_w = NODE_GAUGE_W, .max_w = NODE_GAUGE_W, .keep = 23, .special = &node_gauge_special},
-    {.name = "run", .title = "RUN", .help = "Jobs it runs, of its slots", .kind = K_CUSTOM, .offset = F(running),
+    {.name = "run", .title = "RUN", .help = "Jobs on its slots; +3: jobs that it holds besides: expired, claimed ahead, or their answers are on the way", .kind = K_CUSTOM, .offset = F(running),
      .min_w = 7, .max_w = 7, .keep = 3, .special = &node_slots_special},
     {.name = "leases", .title = "LEASES", .help = "Leases it holds", .kind = K_COUNT, .offset = F(leases), .min_w = 6,
      .max_w = 6},
@@ -209,7 +209,7 @@ nodes_update(struct view *view)
 
 struct sum { /* summary of the nodes that are shown */
     int dead, late, cut_off, draining, asleep, up;
-    int64_t slots, at_work, lost, leases, over;
+    int64_t slots, at_work, beyond, lost, leases, over;
 };
 
 static void
@@ -236,7 +236,9 @@ sum_of(const struct nodes *v)
         else
             add_state(&s, node_state(n));
         s.slots += !dead && n->slots > 0 ? n->slots : 0;
-        *(dead ? &s.lost : &s.at_work) += n->running > 0 ? n->running : 0;
+        s.at_work += dead ? 0 : node_busy(n);
+        s.beyond += dead ? 0 : node_beyond(n);
+        s.lost += dead ? (n->running > 0 ? n->running : 0) : node_lost(n);
         s.leases = add_if_known(s.leases, n->leases);
         s.over = add_if_known(s.over, n->expired);
     }
@@ -275,6 +277,8 @@ draw_summary(struct nodes *v, struct grid *g, struct rect r)
         pen_put(&p, ROLE_STRONG, fmt_count(s.at_work).s);
         pen_printf(&p, ROLE_DIM, wide ? " of %s at work" : "/%s", fmt_count(s.slots).s);
     }
+    if (s.slots > 0 && s.beyond > 0 && p.r.w >= LOST_LEAST_W)
+        pen_printf(&p, ROLE_DIM, ", %s beyond", fmt_count(s.beyond).s);
     if (s.lost > 0 && !foreign && p.r.w >= LOST_LEAST_W)
         pen_printf(&p, ROLE_BAD, "%s %s lost", s.slots > 0 ? "," : "", fmt_count(s.lost).s);
     if (s.leases != FIELD_NULL && p.r.w >= LEASES_LEAST_W) {

@@ -249,16 +249,10 @@ draw_facts(const struct queue_page *v, struct grid *g, struct rect r)
     int64_t age = queue_age(q, v->view.app->now_ms);
     struct pen p = pen_start(g, r);
     struct lead lead = verdict_lead(v->line.verdict);
-    struct fmt running = fmt_about(q->running, q->approx);
-    char of[60];
 
     pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
     say(&p, "ready", fmt_about(q->ready, q->approx), ROLE_STRONG);
-    if (v->line.capacity != FIELD_NULL) {
-        snprintf(of, sizeof of, "%.20s/%.20s", running.s, fmt_count(v->line.capacity).s);
-        snprintf(running.s, sizeof running.s, "%.47s", of);
-    }
-    say(&p, "running", running, ROLE_STRONG);
+    say(&p, "running", queue_running(&v->line, r.w), ROLE_STRONG);
     if (!isnan(q->pushed_per_s) && !isnan(q->done_per_s)) {
         say(&p, "in/s", fmt_rate(q->pushed_per_s), ROLE_STRONG);
         say(&p, "out/s", fmt_rate(q->done_per_s), ROLE_STRONG);

@@ -284,6 +284,10 @@ say_running(const struct queues *v, struct pen *p, const struct queue_row *t)
     say_figure(p, "running", w->slots > 0 ? fmt_count(w->used) : fmt_about(t->running, t->approx));
     if (w->slots > 0)
         pen_printf(p, ROLE_DIM, p->r.w > 60 ? " of %s slots" : "/%s", fmt_count(w->slots).s);
+    if (w->slots > 0 && w->beyond > 0)
+        pen_printf(p, ROLE_DIM, p->r.w > 60 ? ", %s beyond" : "+%s", fmt_count(w->beyond).s);
+    if (w->slots > 0 && w->lost > 0)
+        pen_printf(p, ROLE_BAD, ", %s lost", fmt_count(w->lost).s);
 }
 
 static void
@@ -303,7 +307,7 @@ draw_totals(const struct queues *v, struct grid *g, struct rect r)
     say_figure(&p, "ready", fmt_about(t->ready, t->approx));
     say_running(v, &p, t);
     say_figure(&p, "failed", fmt_about(t->failed, t->approx));
-    if (t->failed_hour != FIELD_NULL && t->failed_hour > 0)
+    if (p.r.w >= 16 && t->failed_hour != FIELD_NULL && t->failed_hour > 0)
         pen_printf(&p, ROLE_BAD, " (+%s in 1h)", fmt_count_fit(t->failed_hour, 6).s);
     if (p.r.w >= 12 && !isnan(t->pushed_per_s)) { /* never cut short */
         say_figure(&p, "in", fmt_rate(t->pushed_per_s));
