@@ -138,6 +138,12 @@ struct adapter_wish {
 };
 bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
                     struct err *e) __attribute__((warn_unused_result));
+/* No system was found, and none was asked for by name: the answer of sql/console/likely_tables.sql
+ * may name tables of a system that no adapter knows. */
+bool adapter_may_be_unknown(const struct adapter *a, const char *wish);
+/* Replaces *e, the sentence of adapter_choose, by one that names these tables and the ways out.
+ * names: "" = there are none, and *e stays. */
+void adapter_name_likely(const char *names, const char *database, struct err *e);
 /* For verbs, which must not guess: false with a sentence if the user could mean several systems. */
 bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
                       struct err *e) __attribute__((warn_unused_result));

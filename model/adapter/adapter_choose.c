@@ -326,6 +326,23 @@ fail_to_find(const struct adapter *a, const char *wish, const char *database, st
     return false;
 }
 
+bool
+adapter_may_be_unknown(const struct adapter *a, const char *wish)
+{
+    return a->nfiles > 1 && a->nfound == 0 && !wish;
+}
+
+void
+adapter_name_likely(const char *names, const char *database, struct err *e)
+{
+    if (*names)
+        fail(
+            e, ERR_SQL,
+            "no queue system that is known in database %s, but tables that look like one: %s; "
+            "queuetop-adapter(5) says how to open them, queuetop install makes a queue beside them",
+            database, names);
+}
+
 static bool
 fail_to_choose(const struct adapter *a, const char *want, const char *database, struct err *e)
 {

@@ -9,6 +9,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/console_sql.h"
+#include "model/base/log.h"
 #include "model/base/mem.h"
 #include "model/store/store_parts.h"
 
@@ -176,17 +177,52 @@ note_move(struct store *s, const struct server_row *is)
     }
 }
 
-/* owners: one answer for each schema that was found, in the same order. */
-static void
-choose_adapter(struct store *s, struct result **owners)
+static bool
+choose(struct store *s, struct result **owners, struct err *e)
 {
     const struct server_row *is = store_server(s);
     char *server = trust_server(is->identity, db_host(s->db), db_name(s->db));
     struct adapter_wish wish = {s->source.schema, db_name(s->db), server, s->source.trust};
+
+    bool ok = adapter_choose(s->adapter, owners, &wish, e);
+    free(server);
+    return ok;
+}
+
+static void
+likely_came(void *ctx, struct db_reply *reply)
+{
+    struct store *s = ctx;
     struct err e = {0};
 
-    bool ok = adapter_choose(s->adapter, owners, &wish, &e);
-    free(server);
+    bool ok = choose(s, NULL, &e); /* for its sentence: nothing was found */
+    if (!ok && reply->err.kind == ERR_NONE)
+        adapter_name_likely(result_text(reply->results[0], 0, 0), db_name(s->db), &e);
+    else if (!ok)
+        log_line(LOG_WARN, "likely_tables: %s", reply->err.text);
+    try_later(s, STORE_MISSING, &e);
+}
+
+/* No adapter fits this database: asks which tables look like those of a queue. */
+static void
+ask_likely(struct store *s)
+{
+    struct db_stmt stmt = {.sql = console_sql("likely_tables")};
+
+    db_ask(s->db, &(struct db_call){.stmts = &stmt, .n = 1}, -1, likely_came, s);
+}
+
+/* owners: one answer for each schema that was found, in the same order. */
+static void
+choose_adapter(struct store *s, struct result **owners)
+{
+    struct err e = {0};
+
+    bool ok = choose(s, owners, &e);
+    if (!ok && adapter_may_be_unknown(s->adapter, s->source.schema)) {
+        ask_likely(s);
+        return;
+    }
     if (!ok) {
         try_later(s, e.kind == ERR_DENIED ? STORE_STRANGE : STORE_MISSING, &e);
         return;

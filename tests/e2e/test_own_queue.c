@@ -183,6 +183,36 @@ checks_a_file(void **state)
     free(good);
 }
 
+/* A database whose tables no adapter knows: every program names them, and each screen. */
+static void
+names_likely_tables(void **state)
+{
+    char *to = xstrdup(pg_dsn("shop")), *rec = xasprintf("%s/likely.rec", getenv("TMPDIR"));
+    struct vt vt;
+
+    (void)state;
+    proc_check(4, NULL, "tables that look like one: shop.jobs;", "metrics \"%s\"", to);
+    proc_check(5, NULL, "tables that look like one: shop.jobs;", "record --for 1s %s \"%s\"", rec,
+               to);
+    proc_check(5, NULL, "another kind: shop.jobs; queuetop-adapter(5)", "push q -d \"%s\"", to);
+    proc_check(5, NULL, "another kind: shop.jobs;", "work -d \"%s\" -- true", to);
+    proc_check(5, NULL, "another kind: shop.jobs;", "schedule -d \"%s\"", to);
+    unlink(rec);
+    free(rec);
+    vt_spawn(&vt, 24, 80, (const char *[]){getenv("QUEUETOP"), to, NULL}, NULL);
+    vt_want(&vt, "shop.jobs; queuetop-adapter(5) says how to open them");
+    vt_want(&vt, "no queue in shop");
+    for (const char *screen = "1234567"; *screen; screen++) {
+        vt_keys(&vt, (const char[]){*screen, 0});
+        vt_want(&vt, "queue beside them");
+        vt_gone(&vt, "asking");
+    }
+    vt_keys(&vt, "q");
+    vt_ended_well(&vt, 0);
+    vt_done(&vt);
+    free(to);
+}
+
 /* The verbs of the console's command line on a table of one's own. */
 static void
 works_with_a_file(void **state)
@@ -319,10 +349,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_and_shows),       cmocka_unit_test(shows_a_hostile_file),
-        cmocka_unit_test(checks_a_file),         cmocka_unit_test(works_with_a_file),
-        cmocka_unit_test(reads_the_own_folder),  cmocka_unit_test(does_not_guess),
-        cmocka_unit_test(trusts_no_new_version),
+        cmocka_unit_test(lists_and_shows),   cmocka_unit_test(shows_a_hostile_file),
+        cmocka_unit_test(checks_a_file),     cmocka_unit_test(names_likely_tables),
+        cmocka_unit_test(works_with_a_file), cmocka_unit_test(reads_the_own_folder),
+        cmocka_unit_test(does_not_guess),    cmocka_unit_test(trusts_no_new_version),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -341,6 +341,9 @@ test_states(void **state)
     assert_int_equal(line(f, 1).state, SOURCE_LOOK_ONLY);
     assert_string_equal(line(f, 1).why, "bob may only look");
     answer_detects(f, 2, none);
+    assert_int_equal(line(f, 2).state, SOURCE_CONNECTING);
+    asked(f, 2); /* which tables look like a queue */
+    fake_answer(db_at(f, 2), (struct result *[]){fake_table("names", "~", NULL)});
     assert_int_equal(line(f, 2).state, SOURCE_MISSING);
     assert_non_null(strstr(line(f, 2).why, "no queue in database c"));
     asked(f, 3);

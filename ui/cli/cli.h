@@ -132,6 +132,8 @@ void cli_db_options(struct cli *c, struct db_options *o);
 /* Prints "queuetop VERB: text" on standard error, sanitised; returns the exit code for the error.
  */
 int cli_fail(const struct cli *c, const struct err *e);
+/* True if the server says that the schema or a table of the queue is not there. */
+bool cli_lacks_queue(const struct err *e);
 /* The same for a text of the caller. The whole text is sanitised, so %s may be foreign text. */
 void cli_say(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* cli_say with a hint at --help; returns CLI_USAGE. */

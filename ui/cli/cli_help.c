@@ -189,10 +189,16 @@ cli_usage(const struct cli *c, const char *fmt, ...)
     return CLI_USAGE;
 }
 
+bool
+cli_lacks_queue(const struct err *e)
+{
+    return !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42P01");
+}
+
 int
 cli_fail(const struct cli *c, const struct err *e)
 {
-    bool no_queue = !strcmp(e->sqlstate, "3F000") || !strcmp(e->sqlstate, "42P01");
+    bool no_queue = cli_lacks_queue(e);
     bool ours =
         !c->adapter || !strcmp(c->adapter, "native"); /* install repairs only our own queue */
 

@@ -127,12 +127,26 @@ name_likely(struct cli_queue *q, struct err *e)
 
     if (!db_do(q->db, q->cli->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &failed))
         *e = failed;
+    else
+        adapter_name_likely(result_text(reply.results[0], 0, 0), db_name(q->db), e);
+    db_reply_done(&reply);
+}
+
+void
+cli_say_likely(struct cli *c)
+{
+    struct db_stmt stmt = {.sql = console_sql("likely_tables")};
+    struct db_reply reply;
+    struct err e = {0};
+
+    if (!db_do(c->db, c->loop, &(struct db_call){.stmts = &stmt, .n = 1}, &reply, &e))
+        cli_say(c, "likely_tables: %s", e.text);
     else if (*result_text(reply.results[0], 0, 0))
-        fail(
-            e, ERR_SQL,
-            "no queue system that is known in database %s, but tables that look like one: %s; "
-            "queuetop-adapter(5) says how to open them, queuetop install makes a queue beside them",
-            db_name(q->db), result_text(reply.results[0], 0, 0));
+        cli_say(
+            c,
+            "these tables look like a queue of another kind: %s; queuetop-adapter(5) says how to "
+            "open them",
+            result_text(reply.results[0], 0, 0));
     db_reply_done(&reply);
 }
 
@@ -147,7 +161,7 @@ detect(struct cli_queue *q, struct err *e)
         q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
         int found = adapter_take(q->adapter, reply.results, c->wish);
         ok = choose(q, found, e);
-        if (!ok && found == 0 && e->kind == ERR_SQL && !c->wish && !c->adapter)
+        if (!ok && e->kind == ERR_SQL && adapter_may_be_unknown(q->adapter, c->wish))
             name_likely(q, e);
         ok = ok && adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
     }

@@ -21,6 +21,9 @@ struct cli_queue {
 /* Connects and finds the queue in --schema. acts: the connection is for changes. */
 bool cli_open(struct cli *c, bool acts, struct cli_queue *q, struct err *e)
     __attribute__((warn_unused_result));
+/* For verbs of our own queue, after cli_fail with an error of cli_lacks_queue: says which tables
+ * look like those of another queue system. */
+void cli_say_likely(struct cli *c);
 void cli_close(struct cli_queue *q);
 /* False if default_transaction_read_only is on; *e says where it is set and how to remove it. */
 bool cli_takes_changes(struct cli_queue *q, struct err *e) __attribute__((warn_unused_result));
@@ -36,7 +39,8 @@ bool cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const 
 bool cli_is_id(const struct adapter *a, const char *s);
 /* The full id of a job (SEC_JOBS) or of an action (SEC_AUDIT) that begins or ends with the typed
  * text, at least 4 digits; a full id is returned unchanged. The result lives as long as the cli.
- * ERR_USAGE: none of the ids that were read fits, or several do; the error names them. */
+ * ERR_ABSENT: none of the ids that were read fits; ERR_USAGE: several do, and the error names them.
+ */
 const char *cli_full_id(struct cli_queue *q, enum section_id of, const char *typed, struct err *e)
     __attribute__((warn_unused_result));
 

@@ -17,6 +17,7 @@
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
 #include "ui/cli/cli_import.h"
+#include "ui/cli/cli_open.h"
 #include "ui/cli/cli_wait.h"
 #include "ui/cli/verbs.h"
 
@@ -52,6 +53,7 @@ struct push {
     int lines[BATCH]; /* line of each job of the running push, counted from first_line */
     char id[QUEUE_ID_LEN + 1];
     int code;
+    bool lacks_queue; /* the server says that there is none */
 };
 
 static void
@@ -126,6 +128,7 @@ stop_on(struct push *p, const struct err *e)
     if (p->o->lines)
         fail_in(&told, "%s", where);
     p->code = cli_fail(p->cli, &told);
+    p->lacks_queue = cli_lacks_queue(&told);
     if (queue_in_doubt(p->queue)) {
         queue_ask_doubtful(p->queue, on_there, p);
         return;
@@ -469,6 +472,8 @@ push_run(struct cli *c, const void *options)
         return cli_fail(c, &e);
     }
     run(&p, &e);
+    if (p.lacks_queue)
+        cli_say_likely(c);
     db_free(c->db);
     c->db = NULL;
     queue_free(p.queue);

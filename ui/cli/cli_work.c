@@ -14,6 +14,7 @@
 #include "model/base/mem.h"
 #include "model/worker/scheduler.h"
 #include "model/worker/worker.h"
+#include "ui/cli/cli_open.h"
 #include "ui/cli/verbs.h"
 
 enum {
@@ -55,6 +56,16 @@ may_write(const struct cli *c, struct err *e)
 }
 
 static int
+fail_on(struct cli *c, const struct err *e)
+{
+    int code = cli_fail(c, e);
+
+    if (cli_lacks_queue(e))
+        cli_say_likely(c);
+    return code;
+}
+
+static int
 schedule_verb(struct cli *c, const void *options)
 {
     const struct schedule_words *w = options;
@@ -68,10 +79,11 @@ schedule_verb(struct cli *c, const void *options)
         return cli_fail(c, &e);
     scheduler_may_sleep(s, w->sleep_ms);
     ok = scheduler_run(s, &e);
+    int code = ok ? CLI_DONE : fail_on(c, &e);
     db_free(c->db);
     c->db = NULL;
     scheduler_free(s);
-    return ok ? CLI_DONE : cli_fail(c, &e);
+    return code;
 }
 
 /* name, letter, value, kind, offset, help, min, max */
@@ -152,7 +164,7 @@ work_verb(struct cli *c, const void *options)
     if (!may_write(c, &e) || !(w = worker_new(c->loop, cli_db(c, false), &o, &e)))
         return cli_fail(c, &e);
     bool ok = worker_run(w, &e);
-    code = !ok ? cli_fail(c, &e) : worker_is_clean(w) ? CLI_DONE : CLI_PART;
+    code = !ok ? fail_on(c, &e) : worker_is_clean(w) ? CLI_DONE : CLI_PART;
     say_counts(w);
     db_free(c->db);
     c->db = NULL;

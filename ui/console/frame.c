@@ -141,7 +141,7 @@ say_state(const struct app *a, struct buf *out)
     }
     if (store_state(a->store) != STORE_OPEN) {
         if (store_state(a->store) == STORE_MISSING)
-            buf_printf(out, "no queue in %s: queuetop install", db_name(store_db(a->store)));
+            buf_printf(out, "no queue in %s", db_name(store_db(a->store)));
         else
             buf_str(out, store_state(a->store) == STORE_STRANGE ? "not opened" : "connecting");
         return false;
@@ -610,6 +610,27 @@ draw_small(struct app *a, struct grid *g)
     (void)a;
 }
 
+/* No queue system is there, so nothing of this screen is known: says so, with all words, where the
+ * lists would be. False = the screen itself is to be drawn. */
+static bool
+draw_missing(struct app *a, struct grid *g, struct rect r)
+{
+    const struct view *v = app_view(a);
+    const char *text = arena_printf(a->frame, "%s\n\nIt is looked for again every 3 s.",
+                                    store_error(a->store)->text);
+
+    if (v->ops->all_sources || !v->ops->topics || app_replays(a) ||
+        store_state(a->store) != STORE_MISSING)
+        return false;
+    for (int t = 0; t < TOPIC_COUNT; t++)
+        if ((v->ops->topics & TOPIC_BIT(t)) && store_topic(a->store, (enum topic)t)->has_data)
+            return false;
+    grid_lines(g, rect_inset(r, 1, 1), ROLE_TEXT, text, strlen(text),
+               &(struct text_area){.wrap = true});
+    grid_cursor(g, r.x, r.y);
+    return true;
+}
+
 void
 app_compose(struct app *a)
 {
@@ -624,7 +645,8 @@ app_compose(struct app *a)
     }
     draw_header(a, g, rect_row(all, 0));
     draw_tabs(a, g, rect_row(all, 1));
-    app_view(a)->ops->draw(app_view(a), g, app_body(a));
+    if (!draw_missing(a, g, app_body(a)))
+        app_view(a)->ops->draw(app_view(a), g, app_body(a));
     if (a->options.tv_ms) {
         tv_draw(a);
         return;
