@@ -49,6 +49,8 @@ err_exit_code(const struct err *e)
     switch (e->kind) {
     case ERR_NONE:
         return 0;
+    case ERR_ABSENT:
+        return 1;
     case ERR_USAGE:
         return 2;
     case ERR_DENIED:

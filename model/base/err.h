@@ -9,6 +9,7 @@
 enum err_kind {
     ERR_NONE,
     ERR_USAGE,   /* the user's words are wrong: exit code 2 */
+    ERR_ABSENT,  /* nothing has the name or id that the user gave: exit code 1 */
     ERR_CONN,    /* no server, or the connection broke: reconnect with back-off; exit code 4 */
     ERR_AUTH,    /* the server rejects the connection for good (28xxx; 3D000 if it never worked):
                     stop and report; exit code 4 */
@@ -39,8 +40,8 @@ bool fail_in(struct err *e, const char *fmt, ...) __attribute__((format(printf, 
  * schema is older than the program. */
 bool err_is_outdated(const struct err *e) __attribute__((nonnull));
 
-/* The exit code of a verb that ends with this error: 2 usage, 3 refused, 4 no server, 5 the server
- * rejected it. */
+/* The exit code of a verb that ends with this error: 1 not there, 2 usage, 3 refused, 4 no server,
+ * 5 the server rejected it. */
 int err_exit_code(const struct err *e);
 
 #endif

@@ -63,8 +63,9 @@ select found.alive, found.tables, found.functions, found.dependents,
        set_config('queuetop.dependents', coalesce(found.dependents, ''), true) as kept_dependents
 from (
 select (select string_agg(what, ', ') from (
-            select format('node %s (last heartbeat %s s ago)', lock_key, extract(epoch from now() - heartbeat)::int)
-            as what
+            select format(case when heartbeat > now() + interval '1 s' then 'node %s (it sleeps)'
+                               else 'node %s (last heartbeat %s s ago)' end,
+                          lock_key, greatest(0, extract(epoch from now() - heartbeat)::int)) as what
             from node where heartbeat >= now() - (select value::interval from setting where name = 'node_dead')
             union all
             select format('node %s (a lease until %s)', lock_key, max(lock_timeout)::timestamptz(0)) from work_queue

@@ -81,7 +81,7 @@ refuses(void **state)
     assert_int_equal(edit(NULL, "an editor needs a terminal", id), 2);
     assert_int_equal(edit(NULL, "exclude", words_for(id, "--payload 1 --payload-file x")), 2);
     assert_int_equal(edit(NULL, "no-such-file", words_for(id, "--payload-file no-such-file")), 2);
-    assert_int_equal(edit(NULL, "no job has \"12341234\"", "12341234 --payload 1"), 2);
+    assert_int_equal(edit(NULL, "no job has \"12341234\"", "12341234 --payload 1"), 1);
     assert_int_equal(
         edit(NULL, "there is no job", "00000000-0000-7000-8000-000000000000 --payload 1 --yes"), 1);
     assert_int_equal(pg_int(con_db(), "select count(*) from audit"), 0);

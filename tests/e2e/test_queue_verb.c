@@ -76,6 +76,10 @@ a_time_has_its_unit(void **state)
         proc_check(2, NULL, "such as 90s, 5m or 7d, or default, not \"30\"",
                    "-d \"%s\" queue q %s 30 --yes", dsn, options[i]);
     assert_int_equal(proc_run(NULL, NULL, NULL, "-d \"%s\" queue q --backoff 0 --yes", dsn), 0);
+    /* the option is named, not the setting */
+    proc_check(2, NULL, "queue: --limit takes a whole number",
+               "-d \"%s\" queue q --limit ten --yes", dsn);
+    proc_check(2, NULL, "queue: --backoff takes", "-d \"%s\" queue q --backoff soon --yes", dsn);
 }
 
 static void

@@ -54,7 +54,11 @@ it_goes_when_its_name_is_said(void **state)
     (void)state;
     enter(&p, "goes");
     pg_run(p.conn, "select queues.push('a', '1'), queues.push('a', '2', delay => '1 h')");
-    says(p.dsn, "uninstall --dry-run", 0, "unfinished jobs: 2 (scheduled 1, ready 1)");
+    says(p.dsn, "uninstall --dry-run", 0, "unfinished jobs: 2 (ready 1, scheduled 1)");
+    pg_run(p.conn, "select * from queues.schedule('one'); select * from queues.claim('n', 1)");
+    says(p.dsn, "uninstall --dry-run", 0, "unfinished jobs: 2 (running 1, scheduled 1)");
+    pg_run(p.conn, "update queues.work_queue set lock_timeout = now() - interval '1 s'; "
+                   "update queues.scheduler set until = '-infinity'");
     says(p.dsn, "uninstall --dry-run", 0, "no living node, no active scheduler");
     says(p.dsn, "uninstall", 2, "--yes-drop-schema queues does it");
     says(p.dsn, "uninstall --yes-drop-schema queue", 2, "says 'queue', the schema is 'queues'");
@@ -76,6 +80,8 @@ living_workers_keep_it(void **state)
     enter(&p, "living");
     pg_run(p.conn, "select queues.node_start('n1', gen_random_uuid(), 'h', 1, '1', 1, null, 1)");
     says(p.dsn, "uninstall --yes-drop-schema queues", 3, "it is in use: node n1 (last heartbeat ");
+    pg_run(p.conn, "update queues.node set heartbeat = now() + interval '1 h'");
+    says(p.dsn, "uninstall --yes-drop-schema queues", 3, "it is in use: node n1 (it sleeps)");
     pg_run(p.conn,
            "delete from queues.node; select * from queues.schedule('one'); update queues.scheduler "
            "set until = clock_timestamp() + interval '9 s' where term > 0");

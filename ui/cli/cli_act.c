@@ -296,6 +296,25 @@ tell_record(const struct action *a)
         fprintf(stderr, "action %s\n", id);
 }
 
+/* If the server refuses the value of an option, its error begins with the name that the value has
+ * in SQL. Puts the option in its place. */
+static const char *
+name_option(const struct act_run *r, const char *text)
+{
+    static const char failed[] = "failed: ";
+    const char *const(*also)[2] = r->cli->verb->also;
+    const char *value = text + strlen(failed);
+
+    if (strncmp(text, failed, strlen(failed)) != 0)
+        return text;
+    for (int i = 0; also && also[i][0]; i++) {
+        size_t len = strlen(also[i][0]);
+        if (!strncmp(value, also[i][0], len) && value[len] == ' ')
+            return arena_printf(r->cli->mem, "--%s%s", also[i][1], value + len);
+    }
+    return text;
+}
+
 /* Prints the last line: on standard output if all went well, else on standard error. */
 static int
 finish(const struct act_run *r, int code)
@@ -307,7 +326,7 @@ finish(const struct act_run *r, int code)
     else if (code == CLI_DONE || code == CLI_NOTHING)
         cli_table_line(text, strlen(text));
     if (code != CLI_DONE && code != CLI_NOTHING)
-        cli_say(r->cli, "%s", text);
+        cli_say(r->cli, "%s", code == CLI_USAGE ? name_option(r, text) : text);
     if (!r->words->json && r->canary)
         tell_record(canary_first(r->canary));
     if (!r->words->json)

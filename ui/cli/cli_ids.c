@@ -146,7 +146,7 @@ judge(const struct search *s, const char *noun, struct err *e)
              s->n == CANDIDATES ? "several" : "some", noun, s->typed, names.data,
              s->n == CANDIDATES ? "\n  ..." : "");
     else
-        fail(e, ERR_USAGE, "no %s has \"%s\" in front or at the end of its id%s", noun, s->typed,
+        fail(e, ERR_ABSENT, "no %s has \"%s\" in front or at the end of its id%s", noun, s->typed,
              s->whole ? "" : ", among those that were looked at; give the full id");
     buf_free(&names);
     return NULL;

@@ -137,8 +137,8 @@ start_keeper(struct demo *d, struct err *e)
 {
     if (!demo_find_server(&d->place, e) || !demo_make_dir(&d->place, e))
         return false;
-    fprintf(stderr, "queuetop: starting a private PostgreSQL (%s) in %s\n", d->place.bin,
-            d->place.dir);
+    fprintf(stderr, "queuetop: starting a private PostgreSQL\n  programs: %s\n  data: %s\n",
+            d->place.bin, d->place.dir);
     if (!fork_keeper(d, e)) {
         demo_remove_dir(&d->place);
         return false;
