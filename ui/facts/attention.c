@@ -90,6 +90,17 @@ look_at_shortfalls(struct look *l)
     }
 }
 
+/* When the leases of a dead node come back by themselves: our scheduler takes expired ones back. */
+static const char *
+say_back(struct look *l, const struct node_row *n)
+{
+    if (l->foreign || n->leases <= 0 || n->lease_until_ms == FIELD_NULL)
+        return "";
+    if (n->lease_until_ms <= l->now)
+        return "; left alone, back now";
+    return arena_printf(l->mem, "; left alone, back in %s", fmt_age(n->lease_until_ms - l->now).s);
+}
+
 static const char *
 say_node(struct look *l, const struct node_row *n)
 {
@@ -109,7 +120,7 @@ say_node(struct look *l, const struct node_row *n)
                                   fmt_plural(n->running, "running job").s,
                                   n->running == 1 ? "s" : "ve");
     if (node_state(n) == NODE_DEAD && *ago)
-        return arena_printf(l->mem, "died %s, holds %s", ago, held);
+        return arena_printf(l->mem, "died %s, holds %s%s", ago, held, say_back(l, n));
     if (node_is_gone(n))
         return arena_printf(l->mem, "no heartbeat ever, holds %s", held);
     if (node_is_cut_off(n))
