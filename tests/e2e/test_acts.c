@@ -500,6 +500,12 @@ extends_leases(void **state)
                         "t");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 2");
+    vt_keys(&vt, "space j space"); /* two that run: what acts on none of them is not offered */
+    vt_want(&vt, "2 marked: c cancel · E extend");
+    vt_keys(&vt, "r");
+    vt_want(&vt, "requeue: the marked jobs run or wait");
+    vt_keys(&vt, "U");
+    vt_gone(&vt, "2 marked");
     vt_keys(&vt, "E");
     vt_want(&vt, "Extend leases");
     vt_keys(&vt, "C-u text:2h enter");

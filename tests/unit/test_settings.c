@@ -153,12 +153,28 @@ unreadable_file_closes(void **state)
     assert_int_equal(mkdir(path, 0700), 0); /* a folder can be opened, not read */
     settings_read(s, table, (const char *const[]){"", NULL}, &t);
     assert_true(t.production && settings_closed(s));
+    settings_free(s);
+
+    /* the folder of another user: this user has no configuration there, and hears nothing of it */
+    s = settings_new();
+    t.production = false;
+    assert_int_equal(chmod(dir, 0), 0);
+    uid_t user = geteuid();
+    if (user == 0)
+        assert_int_equal(seteuid(65534), 0);
+    settings_read(s, table, (const char *const[]){"", NULL}, &t);
+    settings_load(s);
+    assert_int_equal(seteuid(user), 0);
+    assert_null(settings_complaint(s, 0));
+    assert_false(t.production || settings_closed(s));
+    settings_free(s);
+
+    assert_int_equal(chmod(dir, 0700), 0);
     rmdir(path);
     snprintf(path, sizeof path, "%s/queuetop", dir);
     rmdir(path);
     rmdir(dir);
     assert_int_equal(unsetenv("XDG_CONFIG_HOME"), 0);
-    settings_free(s);
 }
 
 static void

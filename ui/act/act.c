@@ -354,6 +354,18 @@ act_no_target(const struct app *a, enum act act)
     return why;
 }
 
+/* True if several jobs are marked, and none of them is in one of these states. */
+static bool
+none_in(const struct target *t, const char *const *states)
+{
+    if (t->kind != TARGET_JOBS || !t->states)
+        return false;
+    for (; *states; states++)
+        if (strstr(t->states, *states))
+            return false;
+    return true;
+}
+
 const char *
 no_named(const struct app *a, int act)
 {
@@ -387,6 +399,8 @@ one_in(const struct target *t, const char *states)
 const char *
 no_requeue(const struct app *a, int act)
 {
+    static const char *const requeued[] = {"failed",    "retry",     "scheduled",
+                                           "completed", "cancelled", NULL};
     const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
@@ -394,6 +408,8 @@ no_requeue(const struct app *a, int act)
         return why;
     if (one_in(&t, "running"))
         return "the job is running";
+    if (none_in(&t, requeued))
+        return "the marked jobs run or wait";
     return one_in(&t, "ready scheduled") ? "the job is waiting already" : NULL;
 }
 
@@ -420,6 +436,8 @@ on_requeue_all(struct app *a, int act)
 const char *
 no_cancel(const struct app *a, int act)
 {
+    static const char *const unfinished[] = {"running", "retry",   "scheduled",
+                                             "ready",   "blocked", NULL};
     const char *why = act_no_target(a, (enum act)act);
     struct target t = act_target(a);
 
@@ -427,6 +445,8 @@ no_cancel(const struct app *a, int act)
         return why;
     if (one_in(&t, "failed"))
         return "the job failed: X discards it, D deletes it";
+    if (none_in(&t, unfinished))
+        return "the marked jobs have ended";
     return one_in(&t, "completed cancelled") ? "the job is finished" : NULL;
 }
 
@@ -677,6 +697,7 @@ static const struct form_spec extend_form = {"Extend leases", extend_fields, 1,
 const char *
 no_extend(const struct app *a, int arg)
 {
+    static const char *const running[] = {"running", NULL};
     const char *why = act_no_target(a, ACT_EXTEND);
     struct target t = act_target(a);
 
@@ -689,7 +710,7 @@ no_extend(const struct app *a, int arg)
         return "only marked rows can be extended: U, then Space";
     if (t.kind == TARGET_JOBS && t.nids == 1 && *t.state && strcmp(t.state, "running") != 0)
         return "the job is not running";
-    return NULL;
+    return none_in(&t, running) ? "no marked job is running" : NULL;
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "model/base/alias.h"
 #include "model/base/clock.h"
+#include "model/base/log.h"
 #include "model/base/loop.h"
 #include "model/base/owned.h"
 
@@ -131,6 +132,21 @@ settings_closed(const struct settings *s)
     return s->closed;
 }
 
+/* Says why a file could not be opened, unless it is not there. A folder that this user may not look
+ * into is another user's (`runuser -u postgres` keeps HOME=/root): he has no file there. */
+static void
+complain_unopened(struct settings *s, const char *path, int why)
+{
+    struct stat st;
+
+    if (why == ENOENT || why == ENOTDIR)
+        return;
+    if (why == EACCES && stat(path, &st) != 0)
+        log_line(LOG_DEBUG, "%s: %s: there is no configuration", path, strerror(why));
+    else
+        add_complaint(s, xasprintf("%s: %s", path, strerror(why)));
+}
+
 /* The text of a file; NULL = there is no file, or a complaint was added. The caller frees. */
 static char *
 read_text(struct settings *s, const char *path)
@@ -139,8 +155,7 @@ read_text(struct settings *s, const char *path)
     char *text = NULL;
 
     if (fd < 0) {
-        if (errno != ENOENT && errno != ENOTDIR)
-            add_complaint(s, xasprintf("%s: %s", path, strerror(errno)));
+        complain_unopened(s, path, errno);
         return NULL;
     }
     struct err e;

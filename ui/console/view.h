@@ -47,6 +47,8 @@ struct target {
     bool all;                   /* TARGET_JOBS: marked "all that match": use `where`, not ids */
     const struct params *where; /* the terms of the list's filter; NULL = no filter */
     const char *state;          /* the state of the only row, "" = several rows or not known */
+    const char *states;         /* TARGET_JOBS: those of several marked rows, "running ready";
+                                   NULL = not all are known, or one row */
     const char *queue, *error;  /* TARGET_GROUP: its predicate; TARGET_JOBS: the row's queue */
     int moved, left; /* TARGET_JOBS: marked rows with another state, marked rows that are gone */
     bool paused;     /* TARGET_QUEUE, TARGET_SCHEDULE: all are paused */

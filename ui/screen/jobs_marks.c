@@ -87,6 +87,21 @@ jobs_marks_have(const struct jobs_marks *m, const struct list *l, const char *st
     return false;
 }
 
+const char *
+jobs_marks_states(const struct jobs_marks *m, const struct list *l, struct arena *mem)
+{
+    static const char *const known[] = {"failed", "running", "retry",     "scheduled",
+                                        "ready",  "blocked", "completed", "cancelled"};
+    const char *states = "";
+
+    if (jobs_marks_have(m, l, ""))
+        return NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (jobs_marks_have(m, l, known[i]))
+            states = arena_printf(mem, "%s%s%s", states, *states ? " " : "", known[i]);
+    return states;
+}
+
 void
 jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole)
 {

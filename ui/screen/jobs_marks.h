@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "model/base/mem.h"
 #include "ui/widget/list.h"
 
 struct jobs_marks {     /* starts as {0} */
@@ -20,6 +21,8 @@ void jobs_marks_remember(struct jobs_marks *m, const struct list *l);
 /* Whether a marked job is in this state; of a job that is not in the list: was, when it was marked.
  */
 bool jobs_marks_have(const struct jobs_marks *m, const struct list *l, const char *state);
+/* The states of the marked jobs, "running ready"; NULL = there is one of an unknown state. */
+const char *jobs_marks_states(const struct jobs_marks *m, const struct list *l, struct arena *mem);
 void jobs_marks_look(struct jobs_marks *m, const struct list *l, bool whole);
 
 #endif

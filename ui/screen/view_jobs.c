@@ -543,6 +543,8 @@ jobs_target(struct view *view, struct target *t)
     t->ids = list_targets(v->list, &t->nids);
     t->name = t->nids == 1 && !t->all ? t->ids[0] : "marked jobs";
     t->state = t->nids == 1 && j && !strcmp(t->ids[0], j->id) ? j->state : "";
+    if (t->nids > 1 && !t->all)
+        t->states = jobs_marks_states(&v->marks, v->list, view->app->frame);
 }
 
 static void
