@@ -152,6 +152,7 @@ begin
           and w.lock_key = complete_single.node and w.seqs = complete_single.seqs
         returning w.queue, w.priority, w.started, w.history into w;
         if not found then
+            perform answer_check(array[lease], array[version], seqs);
             return complete_some(node, lease, version, seqs, started, results);
         end if;
     end if;
@@ -412,12 +413,7 @@ begin
     if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
-    if n = 1 then
-        -- by subscripts, which cost next to nothing
-        if leases[1] is null or versions[1] is null or seqs[1] is null or leases[2] is not null
-           or versions[2] is not null then
-            perform answer_check(leases, versions, seqs);
-        end if;
+    if n = 1 and leases[2] is null and versions[2] is null then -- by subscripts, which cost next to nothing
         return complete_single(node, leases[1], versions[1], seqs, started, results);
     end if;
     if leases[1] = all(leases) and versions[1] = all(versions) and array_length(leases, 1) = n
