@@ -3,7 +3,7 @@
 -- wait (tick.waiting, 500 at most). If more wait, the steps go through all names in turn, some names a step. What does
 -- not fit into one step is kept for the next.
 
-create or replace function pass_all(inout new tick)
+create or replace function pass_all(inout new tick, queues text[])
 language plpgsql set search_path from current as $$
 begin
     if new.place is null then
@@ -11,12 +11,13 @@ begin
         new.again := false;
         new.waiting := '{}';
     else
-        new.again := true;
+        new.again := new.again or exists (select from unnest(queues) q where q collate "C" <= new.place);
     end if;
     new.more := true;
 end $$;
-comment on function pass_all(tick) is 'For schedule(): more queues wait than tick.waiting can list, so the next cuts '
-    'go through all names, some a step';
+comment on function pass_all(tick, text[]) is 'For schedule(): more queues wait (queues) than tick.waiting can list, '
+    'so the next cuts go through all names, some a step. If they are under way and have passed one of these names, '
+    'they go through all names again';
 
 create or replace function make_known(queues text[], priorities int[], seqs bigint[], room bigint, out made int,
     out known text[])
@@ -66,8 +67,7 @@ end $$;
 comment on function read_news(tick) is 'read_deltas(), or flood = true if there are more deltas than one step reads';
 
 create or replace function name_between(after text, before text) returns text
-language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off
-    set jit = off set plan_cache_mode = force_generic_plan as $$
+language plpgsql stable as $$
 begin
     if before is null then
         return least((select q.queue from queue q where q.state = 'ready' and q.queue > after
@@ -81,7 +81,8 @@ begin
                   order by q.queue limit 1));
 end $$;
 comment on function name_between(text, text) is 'The first name in queue between these two, or NULL; before: NULL = up '
-    'to the last name. The rows of the two names are not read, dead ones neither';
+    'to the last name. The rows of the two names are not read, dead ones neither. No SET: next_names() has them, and '
+    'calls it for each name';
 
 create or replace function next_names(after text, looks int, out queues text[], out priorities int[], out seqs bigint[],
     out upto text)
@@ -180,7 +181,7 @@ begin
     new.names := new.names + done.made;
     -- so many new queues at once wait for their turn: other queues should not wait behind them
     if cardinality(done.known) > 50 then
-        new := pass_all(new);
+        new := pass_all(new, done.known);
     else
         known := nullif(done.known, '{}');
     end if;
@@ -220,8 +221,8 @@ declare
 begin
     queues := array(select distinct q from unnest(woken) q where q is not null);
     if cardinality(queues) > most then
+        new := pass_all(new, queues);
         queues := '{}';
-        new := pass_all(new);
     end if;
     if whole and new.place is null then
         queues := array(select unnest(queues) union select unnest(new.waiting));
@@ -246,17 +247,20 @@ declare
     busy text[];
 begin
     with begun as materialized ( -- queues with a ready job; a running job counts as ready
-        select n.queue, c.seq
+        select n.queue, c.seq, f.priority as first, l.priority as last
         from unnest(names) n (queue)
+        cross join lateral (select j.priority from queue j where j.queue = n.queue and j.state = 'ready'
+                            order by j.priority, j.seq limit 1) f
+        cross join lateral (select j.priority from queue j where j.queue = n.queue and j.state = 'ready'
+                            order by j.priority desc, j.seq desc limit 1) l
         left join lateral (select c.seq from cursor c where c.queue = n.queue order by c.n desc limit 1) c on true
-        where exists (select from queue j where j.queue = n.queue and j.state = 'ready')
     ), lane as materialized (
         select b.queue, i - 1 as priority, j.seq - 1 as seq, b.seq[i] as at, case when b.seq[i] is null then (
                    select max(w.seqs[cardinality(w.seqs)]) from work_queue w
                    -- leases of a priority without a cursor. || '': by work_queue_queue, the leases of this queue; the
                    -- plain column is in no index, so the plan would read the leases of all queues, and dead rows
                    where w.queue || '' = b.queue and w.priority = i - 1) end as high
-        from begun b cross join generate_series(1, 10) i
+        from begun b cross join lateral generate_series(b.first + 1, b.last + 1) i
         cross join lateral (select j.seq from queue j where j.queue = b.queue and j.priority = (i - 1)::smallint
                             and j.state = 'ready' order by j.seq limit 1) j
     ), lower as (

@@ -434,7 +434,7 @@ begin
                         else array((select unnest(new.waiting) except select unnest(queues))
                                    union select unnest(c.remaining)) end;
     if cardinality(new.waiting) > 500 then
-        new := pass_all(new);
+        new := pass_all(new, new.waiting);
         new.waiting := '{}';
     end if;
     new.more := not whole and t.more or new.waiting <> '{}' or new.place is not null or new.settled is not null

@@ -18,8 +18,10 @@ begin
     insert into figures values (name || ', ms', total / times),
         (name || ', pages', (j #>> '{0,Plan,Shared Hit Blocks}')::float8 + (j #>> '{0,Plan,Shared Read Blocks}')::float8);
 end $$;
+create function public.stay() returns void language sql as
+$$ update queues.scheduler set until = clock_timestamp() + interval '9 s' where term > 0 and until <> '-infinity' $$;
 -- Makes steps until all jobs are handed out and finished. Folds the counters beside them, as the scheduler does. The place of
--- the scheduler is kept valid even on a slow machine; otherwise each step would be a take-over.
+-- the scheduler is kept valid even on a slow machine; otherwise each step would be a take-over, and claims would make steps.
 create procedure public.work_off(holder text, name text) language plpgsql as $$
 declare
     was   float8;
@@ -33,7 +35,7 @@ declare
     h     record;
 begin
     while rest < 3 or (select more from tick order by tick desc limit 1) loop
-        update scheduler set until = clock_timestamp() + interval '3 s' where term > 0 and until <> '-infinity';
+        perform public.stay();
         was := public.spent();
         perform schedule(holder);
         commit;
@@ -48,6 +50,8 @@ begin
         was := public.spent() - was;
         folds := folds + was;
         fold := greatest(fold, was);
+        perform public.stay();
+        commit;
         loop
             select array_agg(lease) as l, array_agg(version) as v, array_agg(seq) as s into h from claim('w', 500);
             exit when h.l is null;

@@ -410,6 +410,34 @@ a_flood_comes_in_portions(void **state)
     PQfinish(c);
 }
 
+/* After a flood the cursors of all names are looked at, and the cuts follow: one round through the
+ * names is enough. A second one comes if the round has passed a name with new jobs. */
+static void
+a_flood_of_known_names_takes_one_round(void **state)
+{
+    static const char second_round[] =
+        "select coalesce(bool_or(again), false) from tick where tick > (select max from t.was)";
+    PGconn *c = fresh("round");
+
+    (void)state;
+    core_replace(c, "step_news", "2000", "600");
+    core_replace(c, "settle", "50 ms", "1 min");
+    pg_run(c, "create or replace function most_deltas() returns int language sql immutable as"
+              " 'select 1000'; select t.pushed(1300)");
+    pg_run(c, "call t.work_off()");
+    pg_run(c, "create table t.was as select max(tick) from tick; select t.pushed(1300)");
+    pg_run(c, "call t.work_off()");
+    expect(c, "0 2600",
+           "select concat_ws(' ', (select count(*) from queue), (select count(*) from history))");
+    expect(c, "f", second_round);
+    expect(c, "f t",
+           "select concat((pass_all(t, '{q000702}')).again, ' ', (pass_all(t, '{q000700}')).again)"
+           " from (select (jsonb_populate_record(z, '{\"place\": \"q000701\"}')).* from tick z"
+           " order by tick desc limit 1) t");
+    core_check(c);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
@@ -426,6 +454,7 @@ main(void)
         cmocka_unit_test(a_late_job_at_a_take_over),
         cmocka_unit_test(many_wait_at_once),
         cmocka_unit_test(a_flood_comes_in_portions),
+        cmocka_unit_test(a_flood_of_known_names_takes_one_round),
         cmocka_unit_test(the_number_is_bounded),
     };
 
