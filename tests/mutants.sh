@@ -110,7 +110,7 @@ mutant 'push: rows in the order of the call, not of the keys' 30_push 'test_push
     'order by queue collate "C", unique_key collate "C", case when unique_key is null then id end, seq
         on conflict' 'order by seq
         on conflict'
-mutant 'act: jobs that wait are not locked' 72_act 'test_order' \
+mutant 'act: jobs that wait are not locked' 72_act 'test_acts' \
     "order by q.id for update)" "order by q.id)"
 mutant 'pause: free leases are not locked' 73_queues 'test_acts' 'order by w.lease + 0 for update;' 'order by w.lease + 0;'
 mutant 'requeue: a key is not looked at' 71_requeue 'test_requeue' \

@@ -769,12 +769,21 @@ pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms)
 }
 
 void
-pg_wait_blocked(PGconn *conn, const PGconn *other)
+pg_wait_blocked(PGconn *conn, PGconn *other)
 {
     char sql[200];
 
     snprintf(sql, sizeof sql, "SELECT cardinality(pg_blocking_pids(%d)) > 0", PQbackendPID(other));
-    pg_wait(conn, sql, "t", 5000);
+    for (int64_t deadline = now_ms() + PATIENCE_MS; strcmp(first_value(must(conn, sql)), "t");) {
+        bool done = PQtransactionStatus(other) == PQTRANS_ACTIVE && PQconsumeInput(other) &&
+                    !PQisBusy(other);
+        if (done || now_ms() >= deadline) {
+            print_error("server: pid %d was to wait for a lock%s\n", PQbackendPID(other),
+                        done ? ", but it has answered" : "");
+            _fail(__FILE__, __LINE__);
+        }
+        poll(NULL, 0, 2);
+    }
 }
 
 void

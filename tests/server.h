@@ -77,8 +77,9 @@ PGconn *pg_fixture(const char *database, const char *adapter);
 
 /* Asks again until the value of sql is expected; fails when timeout_ms have passed. */
 void pg_wait(PGconn *conn, const char *sql, const char *expected, int timeout_ms);
-/* Waits until the other session is blocked by a lock (it has a statement under way). */
-void pg_wait_blocked(PGconn *conn, const PGconn *other);
+/* Waits until the other session is blocked by a lock (it has a statement under way). Fails at once
+ * if the statement has ended. */
+void pg_wait_blocked(PGconn *conn, PGconn *other);
 /* Sends a statement without waiting, for races of two sessions; pg_finish() collects it. */
 void pg_send(PGconn *conn, const char *sql);
 /* Waits for what pg_send() began; returns its SQLSTATE, "" when it succeeded. */

@@ -101,6 +101,32 @@ pause_waits_for_a_claim_under_way(void **state)
     PQfinish(e);
 }
 
+/* A job that somebody else changes: an act waits for it, and the scheduler goes on meanwhile. */
+static void
+an_act_waits_for_a_job_that_changes(void **state)
+{
+    PGconn *c = fresh("act_waits"), *d = core_join("act_waits"), *e = core_join("act_waits");
+
+    (void)state;
+    pg_run(c, "select t.push('q', 'a,b,c')");
+    core_settle(c);
+    expect(c, "a", "select t.claim('n', 1)");
+    expect(c, "failed", "select t.fail('n', 'a', 'broken', null, true)");
+    pg_run(d, "begin; select from queue where state = 'failed' for update");
+    pg_send(c, "create table t.said as select state, why"
+               " from delete_jobs(" ACT(1) ", 1, t.ids('a,c'))");
+    pg_wait_blocked(e, c);
+    expect(e, "t", "select active from schedule('test')");
+    expect(e, "b", "select t.claim('m', 1)");
+    pg_run(d, "rollback");
+    assert_string_equal(pg_finish(c), "");
+    expect(c, "deleted deleted", "select string_agg(concat(state, why), ' ') from t.said");
+    core_check(c);
+    PQfinish(e);
+    PQfinish(d);
+    PQfinish(c);
+}
+
 static void
 settings_hold_at_once(void **state)
 {
@@ -474,6 +500,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pause_keeps_order_and_running_jobs),
         cmocka_unit_test(pause_waits_for_a_claim_under_way),
+        cmocka_unit_test(an_act_waits_for_a_job_that_changes),
         cmocka_unit_test(settings_hold_at_once),
         cmocka_unit_test(a_draining_node_claims_nothing),
         cmocka_unit_test(repair_puts_the_books_right),
