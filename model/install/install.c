@@ -19,14 +19,15 @@ enum {
     SCRIPT_MS = 600000,
     PLAIN_TABLES = 2,
     OLDEST_SERVER = 13,
-    BEGIN_PARAMS = 9,
+    STATE_PARAMS = 5, /* the schema and the roles */
+    BEGIN_PARAMS = 10,
     SHOWN_MOST = 5, /* rights of others that a refusal names */
     ADOPT_PARAMS = 5,
     MORE_STATEMENTS = 13 /* beside the scripts and migrations */
 };
 
 struct install_state {
-    int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
+    int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator, has_pusher;
     char functions_md5[33], tables_md5[33];
     char denied[300]; /* why this user may not install; "" = may */
     int version;      /* 0 = nothing installed */
@@ -81,7 +82,7 @@ on_notice(void *ctx, const char *severity, const char *text)
 
 struct text_row {
     const char *functions_md5, *tables_md5, *denied;
-    int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator;
+    int has_schema, has_meta, tables, functions, has_viewer, has_worker, has_operator, has_pusher;
 };
 
 #define F(field) offsetof(struct text_row, field)
@@ -96,6 +97,7 @@ static const struct field state_fields[] = {
     {"has_viewer",    F_BOOL, F(has_viewer),    false},
     {"has_worker",    F_BOOL, F(has_worker),    false},
     {"has_operator",  F_BOOL, F(has_operator),  false},
+    {"has_pusher",    F_BOOL, F(has_pusher),    false},
 };
 #undef F
 
@@ -116,7 +118,8 @@ read_state(struct result *r, struct install_state *s, struct err *e)
                                     .functions = t->functions,
                                     .has_viewer = t->has_viewer,
                                     .has_worker = t->has_worker,
-                                    .has_operator = t->has_operator};
+                                    .has_operator = t->has_operator,
+                                    .has_pusher = t->has_pusher};
         memccpy(s->functions_md5, t->functions_md5, 0, sizeof s->functions_md5 - 1);
         memccpy(s->denied, t->denied, 0, sizeof s->denied - 1);
         memccpy(s->tables_md5, t->tables_md5, 0, sizeof s->tables_md5 - 1);
@@ -143,12 +146,13 @@ catalogs_of(const struct install_state *s, char text[static 66])
 }
 
 static void
-names(const struct install_options *o, struct db_param p[static 4])
+names(const struct install_options *o, struct db_param p[static STATE_PARAMS])
 {
     p[0] = (struct db_param){.value = o->schema};
     p[1] = (struct db_param){.value = o->viewer};
     p[2] = (struct db_param){.value = o->worker};
     p[3] = (struct db_param){.value = o->operator_};
+    p[4] = (struct db_param){.value = o->pusher};
 }
 
 /* Checks the version of the server first, because an old server would reject a later statement with
@@ -173,11 +177,12 @@ server_is_new_enough(const struct install_job *j)
 static bool
 state_before(const struct install_job *j, struct install_state *s)
 {
-    struct db_param p[4];
+    struct db_param p[STATE_PARAMS];
     struct db_reply reply;
 
     names(j->o, p);
-    const struct db_stmt state = {.sql = text_of("install_state"), .nparams = 4, .params = p};
+    const struct db_stmt state = {
+        .sql = text_of("install_state"), .nparams = STATE_PARAMS, .params = p};
     bool ok = db_do(j->db, j->loop, &(struct db_call){.stmts = &state, .n = 1}, &reply, j->e) &&
               read_state(db_take(&reply, 0), s, j->e);
     db_reply_done(&reply);
@@ -404,11 +409,11 @@ add_begin(const struct install_job *j, struct install_list *l, int lock_ms)
     names(j->o, l->begin);
     snprintf(l->wait, sizeof l->wait, "%d", lock_ms);
     snprintf(l->seen, sizeof l->seen, "%d", j->version);
-    l->begin[4] = (struct db_param){.value = l->wait};
-    l->begin[5] = (struct db_param){.value = l->seen};
-    l->begin[6] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
-    l->begin[7] = (struct db_param){.value = j->due > 0 ? "on" : "off"};
-    l->begin[8] = (struct db_param){.value = j->o->force ? "on" : "off"};
+    l->begin[5] = (struct db_param){.value = l->wait};
+    l->begin[6] = (struct db_param){.value = l->seen};
+    l->begin[7] = (struct db_param){.value = j->due > 0 ? "off" : "on"};
+    l->begin[8] = (struct db_param){.value = j->due > 0 ? "on" : "off"};
+    l->begin[9] = (struct db_param){.value = j->o->force ? "on" : "off"};
     l->stmts[l->n++] = (struct db_stmt){
         .sql = text_of("install_begin"), .nparams = BEGIN_PARAMS, .params = l->begin};
     l->stmts[l->n++] =
@@ -464,8 +469,8 @@ list_fill(const struct install_job *j, struct install_list *l, int lock_ms)
     add_begin(j, l, lock_ms);
     add_scripts(j, l);
     int state = l->n;
-    l->stmts[l->n++] =
-        (struct db_stmt){.sql = text_of("install_state"), .nparams = 4, .params = l->begin};
+    l->stmts[l->n++] = (struct db_stmt){
+        .sql = text_of("install_state"), .nparams = STATE_PARAMS, .params = l->begin};
     add_statement(l, NULL, text_of("install_version"));
     if (j->adopts)
         add_statement(l, NULL, text_of("adopt_report"));
@@ -561,6 +566,7 @@ report_changes(const struct install_job *j, const struct install_state *b,
     say_role(j, j->o->viewer, b->has_viewer == 1, a->has_viewer == 1);
     say_role(j, j->o->worker, b->has_worker == 1, a->has_worker == 1);
     say_role(j, j->o->operator_, b->has_operator == 1, a->has_operator == 1);
+    say_role(j, j->o->pusher, b->has_pusher == 1, a->has_pusher == 1);
     buf_printf(&line, "schema %s: ", j->o->schema);
     if (!b->has_meta)
         buf_printf(&line, "version %d %s%s", a->version, would, "installed");
@@ -588,7 +594,8 @@ is_installed(const struct install_job *j)
     install_made_from(j->o, made_from);
     catalogs_of(s, catalogs);
     return s->has_meta && !j->adopts && !strcmp(s->made_from, made_from) &&
-           !strcmp(s->catalogs, catalogs) && s->has_viewer && s->has_worker && s->has_operator;
+           !strcmp(s->catalogs, catalogs) && s->has_viewer && s->has_worker && s->has_operator &&
+           s->has_pusher;
 }
 
 static void

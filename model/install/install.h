@@ -13,9 +13,10 @@ struct sql_text;
 
 struct install_options {
     const char *schema; /* default "queues" */
-    const char *viewer; /* role names, defaults queues_viewer, queues_worker, queues_operator */
+    const char *viewer; /* role names, defaults queues_viewer and so on */
     const char *worker;
     const char *operator_;
+    const char *pusher;
     bool dry_run;             /* runs the scripts and rolls back; migrations are named, not run */
     bool force;               /* although others have rights there: they are named */
     bool migrate;             /* the module must be installed already */

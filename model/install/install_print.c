@@ -98,7 +98,8 @@ add_begin(struct buf *out, const struct install_options *o, int from)
         {"schema",   o->schema   },
         {"viewer",   o->viewer   },
         {"worker",   o->worker   },
-        {"operator", o->operator_}
+        {"operator", o->operator_},
+        {"pusher",   o->pusher   }
     };
 
     buf_printf(out, "-- The queue of queuetop " QUEUETOP_VERSION ", version %d", install_newest(o));

@@ -53,7 +53,7 @@ void
 install_made_from(const struct install_options *o, char digits[static 17])
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    const char *const roles[] = {o->viewer, o->worker, o->operator_};
+    const char *const roles[] = {o->viewer, o->worker, o->operator_, o->pusher};
     int n;
     const struct sql_text *m = install_migrations(o, &n);
 
@@ -61,7 +61,7 @@ install_made_from(const struct install_options *o, char digits[static 17])
         hash = mix(mix(hash, sql_core[i].name), sql_core[i].text);
     for (int i = 0; i < n; i++)
         hash = mix(mix(hash, m[i].name), m[i].text);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         hash = mix(hash, roles[i]);
     snprintf(digits, 17, "%016" PRIx64, hash);
 }

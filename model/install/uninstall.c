@@ -107,7 +107,7 @@ uninstall_look_done(struct uninstall_look *look)
     *look = (struct uninstall_look){0};
 }
 
-enum { PARAMS = 9 };
+enum { PARAMS = 10 };
 
 /* seen: NULL = the first look. */
 static struct db_stmt
@@ -122,7 +122,8 @@ begin_statement(const struct uninstall_options *o, const char *lock_ms,
                                         lock_ms,
                                         o->force ? "true" : "false",
                                         seen ? seen->tables : NULL,
-                                        seen ? seen->functions : NULL};
+                                        seen ? seen->functions : NULL,
+                                        o->pusher};
 
     for (int i = 0; i < PARAMS; i++)
         p[i] = (struct db_param){.value = values[i]};

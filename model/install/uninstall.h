@@ -12,9 +12,9 @@
 
 struct uninstall_options {
     const char *schema;
-    const char *viewer, *worker, *operator_; /* role names */
-    bool drop_roles;                         /* drop the roles, too, if nothing else needs them */
-    bool force; /* even if workers live, or views of others would be dropped, too */
+    const char *viewer, *worker, *operator_, *pusher; /* role names */
+    bool drop_roles; /* drop the roles, too, if nothing else needs them */
+    bool force;      /* even if workers live, or views of others would be dropped, too */
     const struct uninstall_look *seen; /* what uninstall_look has found, for uninstall_run */
 };
 

@@ -1,5 +1,5 @@
 -- What a schema holds before and after `queuetop install`: the report is the difference. $1 schema, $2 viewer role, $3
--- worker role, $4 operator role. Reads the catalogs only.
+-- worker role, $4 operator role, $5 pusher role. Reads the catalogs only.
 select s.oid is not null as has_schema,
        exists (select from pg_class c where c.relnamespace = s.oid and c.relname = 'meta') as has_meta,
        case when s.oid is null and not has_database_privilege(current_database(), 'CREATE')
@@ -23,6 +23,7 @@ select s.oid is not null as has_schema,
         where c.relnamespace = s.oid and not c.relispartition and a.attnum > 0) as tables_md5,
        exists (select from pg_roles where rolname = $2::text) as has_viewer,
        exists (select from pg_roles where rolname = $3::text) as has_worker,
-       exists (select from pg_roles where rolname = $4::text) as has_operator
+       exists (select from pg_roles where rolname = $4::text) as has_operator,
+       exists (select from pg_roles where rolname = $5::text) as has_pusher
 from (values (1)) one
 left join pg_namespace s on s.nspname = $1::text

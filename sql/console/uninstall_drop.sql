@@ -9,7 +9,7 @@ BEGIN
     EXECUTE format('DROP SCHEMA %I CASCADE', s);
     PERFORM set_config('client_min_messages', 'notice', true);
     FOREACH role IN ARRAY ARRAY[current_setting('queuetop.viewer'), current_setting('queuetop.worker'),
-                                current_setting('queuetop.operator')] LOOP
+                                current_setting('queuetop.operator'), current_setting('queuetop.pusher')] LOOP
         IF to_regrole(quote_ident(role)) IS NULL THEN
             CONTINUE;
         ELSIF current_setting('queuetop.drop_roles') <> 'true' THEN

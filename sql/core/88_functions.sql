@@ -7,7 +7,8 @@
 
 create or replace function role_functions() returns table (kind text, functions text[])
 language sql immutable set search_path from current as $$
-    with list (work, act, read) as (values (
+    with list (push, work, act, read) as (values (
+        '{push,push_text,push_bytes,push_many,uuid_v7,job_outcome}'::text[],
         '{claim_or_wait,wake,push,push_text,push_bytes,push_many,claim,complete,complete_and_claim,fail,extend,'
         'complete_job,fail_job,extend_lease,'
         'give_back,node_start,node_beat,node_clock,node_sleep,node_stop,schedule,schedule_or_wait,is_new,'
@@ -24,11 +25,11 @@ language sql immutable set search_path from current as $$
         'cron_outcome,cron_result,schedule_preview,queue_settings,set_queue_preview,pause_preview,remove_preview,'
         'change_preview,undo_preview,undo_why,audit_change,edit_preview,push_preview,shortfalls,'
         'role_functions,kind_rights,queue_roles,all_rights,grant_or_revoke,rights_of_others,code_of_others}'::text[]))
-    select 'viewer', read from list union all select 'worker', work from list
-    union all select 'operator', act from list
+    select 'viewer', read from list union all select 'pusher', push from list
+    union all select 'worker', work from list union all select 'operator', act from list
 $$;
-comment on function role_functions() is 'Which functions each kind of role may call: viewer, worker, operator. An '
-    'operator is a viewer, too';
+comment on function role_functions() is 'Which functions each kind of role may call: viewer, pusher, worker, '
+    'operator. An operator is a viewer, too';
 
 create or replace function kind_rights() returns table (kind text, class oid, id oid, part int, privilege text)
 language sql stable set search_path from current as $$
@@ -44,7 +45,8 @@ language sql stable set search_path from current as $$
         select unnest('{id,queue,kind,priority,payload,body,payload_type,run_after,expires_at,unique_key,max_tries,'
                       'run_timeout,lease_timeout,concurrency_key}'::name[]) as attname
     )
-    select k.kind, place.class, place.id, 0, 'USAGE' from place, unnest('{viewer,worker,operator}'::text[]) k (kind)
+    select k.kind, place.class, place.id, 0, 'USAGE'
+    from place, unnest('{viewer,pusher,worker,operator}'::text[]) k (kind)
     union all
     select f.kind, 'pg_proc'::regclass, p.oid, 0, 'EXECUTE'
     from role_functions() f, place, pg_proc p
@@ -54,21 +56,23 @@ language sql stable set search_path from current as $$
     union all
     select 'viewer', 'pg_class'::regclass, t.oid, 0, 'SELECT' from relation t where t.relkind <> 'S'::"char"
     union all
-    select 'worker', 'pg_class'::regclass, t.oid, 0, 'SELECT'
-    from relation t where t.relname::text in ('meta', 'setting')
+    select k.kind, 'pg_class'::regclass, t.oid, 0, 'SELECT'
+    from relation t, unnest('{pusher,worker}'::text[]) k (kind)
+    where t.relname::text = 'meta' or t.relname::text = 'setting' and k.kind = 'worker'
     union all
-    select 'worker', 'pg_class'::regclass, t.oid, 0, 'USAGE' from relation t where t.relname::text = 'job_seq'
+    select k.kind, 'pg_class'::regclass, t.oid, 0, 'USAGE'
+    from relation t, unnest('{pusher,worker}'::text[]) k (kind) where t.relname::text = 'job_seq'
     union all
-    select 'worker', 'pg_class'::regclass, t.oid, a.attnum, 'INSERT'
-    from relation t join pg_attribute a on a.attrelid = t.oid
+    select k.kind, 'pg_class'::regclass, t.oid, a.attnum, 'INSERT'
+    from relation t join pg_attribute a on a.attrelid = t.oid, unnest('{pusher,worker}'::text[]) k (kind)
     where t.relname::text = 'queue' and a.attname in (select attname from pushed)
-    union all -- insert .. returning id. A worker can look an id up in any case: job_outcome()
-    select 'worker', 'pg_class'::regclass, t.oid, a.attnum, 'SELECT'
-    from relation t join pg_attribute a on a.attrelid = t.oid
+    union all -- insert .. returning id. Whoever pushes can look an id up in any case: job_outcome()
+    select k.kind, 'pg_class'::regclass, t.oid, a.attnum, 'SELECT'
+    from relation t join pg_attribute a on a.attrelid = t.oid, unnest('{pusher,worker}'::text[]) k (kind)
     where t.relname::text = 'queue' and a.attname::text = 'id'
 $$;
-comment on function kind_rights() is 'Which rights a role of each kind has (viewer, worker, operator; an operator is a '
-    'viewer, too): class and id are those of pg_depend, part is the number of a column, 0 = the whole';
+comment on function kind_rights() is 'Which rights a role of each kind has (viewer, pusher, worker, operator; an '
+    'operator is a viewer, too): class and id are those of pg_depend, part is the number of a column, 0 = the whole';
 
 create or replace function queue_roles() returns table (kind text, role oid)
 language sql stable set search_path from current as $$

@@ -875,11 +875,11 @@ a_wait_outlives_the_server(void **state)
 static void
 a_pusher_waits(void **state)
 {
-    static const char revoke[] = "%s execute on function queues.job_outcome(uuid) %s queues_worker";
+    static const char revoke[] = "%s execute on function queues.job_outcome(uuid) %s queues_pusher";
     struct proc p;
 
     (void)state;
-    pg_run(conn, "create role pusher login in role queues_worker");
+    pg_run(conn, "create role pusher login in role queues_pusher");
     proc_queuetop(&p, NULL, "push w5 --wait -d \"%s user=pusher\"", dsn);
     answer("w5", "complete('w', l, v, s, results => '{\\\\x6f6b}')");
     check_waited(&p, 0, "\ncompleted\nok\n", "");

@@ -53,6 +53,7 @@ fill_in(struct install_options *o)
     o->viewer = o->viewer ? o->viewer : "queues_viewer";
     o->worker = o->worker ? o->worker : "queues_worker";
     o->operator_ = o->operator_ ? o->operator_ : "queues_operator";
+    o->pusher = o->pusher ? o->pusher : "queues_pusher";
 }
 
 bool

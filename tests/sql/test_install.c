@@ -54,6 +54,7 @@ dry_then_real_then_again(void **state)
 
     must_install(f, (struct install_options){.schema = "My Queue"});
     must_say(f, "role queues_operator: made");
+    must_say(f, "role queues_pusher: made");
     must_say(f, "schema My Queue: version 2 installed (");
     assert_string_equal(pg_value(f->conn, "select version from \"My Queue\".meta"), "2");
 

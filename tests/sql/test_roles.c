@@ -81,6 +81,37 @@ a_bare_worker_works(void **state)
     PQfinish(w);
 }
 
+static void
+a_bare_pusher_only_pushes(void **state)
+{
+    PGconn *c = core_new("bare_push"), *p = as_role("bare_push", "queues_pusher");
+    char id[40];
+
+    (void)state;
+    pg_run(p, "select push('q', '1'); select push_text('q', 'x'); select push_bytes('q', '\\xff'); "
+              "select push_many(null, '{q,q}')");
+    snprintf(id, sizeof id, "%s",
+             pg_value(p, "insert into queue (queue, payload) values ('q', '1') returning id"));
+    expect(p, "ready", "select state from job_outcome('%s')", id);
+    expect(p, "job_outcome,push,push_bytes,push_many,push_text,uuid_v7",
+           "select string_agg(distinct proname, ',' order by proname) from pg_proc where "
+           "pronamespace = 'queues'::regnamespace and has_function_privilege(oid, 'execute')");
+    expect(p, "meta",
+           "select string_agg(relname, ',') from pg_class where relnamespace = "
+           "'queues'::regnamespace and relkind in ('r', 'p', 'v') and has_table_privilege(oid, "
+           "'select, insert, update, delete, truncate, references, trigger')");
+    assert_string_equal(pg_try(p, "select * from claim('n')"), DENIED);
+    assert_string_equal(pg_try(p, "select schedule('s')"), DENIED);
+    assert_string_equal(pg_try(p, "select payload from queue"), DENIED);
+    assert_string_equal(pg_try(p, "insert into queue (queue, tries) values ('q', 1)"), DENIED);
+    assert_string_equal(pg_try(p, "delete from queue"), DENIED);
+    expect(c, "0", "select count(*) from rights_of_others()");
+    core_settle(c);
+    core_check(c);
+    PQfinish(p);
+    PQfinish(c);
+}
+
 /* Whoever pushes learns the id, and with it what became of the job, without a right to read tables.
  */
 static void
@@ -220,7 +251,8 @@ every_open_function_is_pinned(void **state)
     expect(
         c, "code_of_others,push,slot_class,uuid_v7",
         "select string_agg(distinct p.proname, ',') from pg_proc p, unnest(array['queues_viewer',"
-        " 'queues_worker', 'queues_operator']) r where pronamespace = 'queues'::regnamespace and"
+        " 'queues_worker', 'queues_operator', 'queues_pusher']) r where pronamespace = "
+        "'queues'::regnamespace and"
         " has_function_privilege(r, p.oid, 'execute') and not coalesce(proconfig, '{}') @>"
         " array['search_path=queues, pg_temp']");
     PQfinish(c);
@@ -335,6 +367,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bare_worker_pushes_by_insert),
         cmocka_unit_test(a_bare_worker_works),
+        cmocka_unit_test(a_bare_pusher_only_pushes),
         cmocka_unit_test(a_bare_worker_asks_what_became_of_a_job),
         cmocka_unit_test(an_operator_acts_by_functions_only),
         cmocka_unit_test(a_viewer_reads_and_no_more),

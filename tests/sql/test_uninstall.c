@@ -66,7 +66,7 @@ it_goes_when_its_name_is_said(void **state)
     check(&p, "1", there);
     says(p.dsn, "uninstall --yes-drop-schema queues", 0, "role queues_worker is kept");
     check(&p, "0", there);
-    check(&p, "3", "select count(*) from pg_roles where rolname ~ '^queues_'");
+    check(&p, "4", "select count(*) from pg_roles where rolname ~ '^queues_'");
     says(p.dsn, "uninstall --yes-drop-schema queues", 5, "nothing to uninstall in queues");
     PQfinish(p.conn);
 }
@@ -220,16 +220,18 @@ roles_go_where_nobody_needs_them(void **state)
 
     (void)state;
     enter(&p, "roles");
-    assert_int_equal(proc_run(NULL, NULL, NULL,
-                              "-d \"%s\" install --schema q --viewer v --worker w --operator o",
-                              p.dsn),
-                     0);
+    assert_int_equal(
+        proc_run(NULL, NULL, NULL,
+                 "-d \"%s\" install --schema q --viewer v --worker w --operator o --pusher u",
+                 p.dsn),
+        0);
     pg_run(p.conn, "create table mine (); grant select on mine to w");
     says(p.dsn,
-         "uninstall --schema q --yes-drop-schema q --drop-roles --viewer v --worker w --operator o",
+         "uninstall --schema q --yes-drop-schema q --drop-roles --viewer v --worker w --operator o "
+         "--pusher u",
          0, "role w is kept: ");
     check(&p, "w",
-          "select string_agg(rolname, ',') from pg_roles where rolname in ('v', 'w', 'o')");
+          "select string_agg(rolname, ',') from pg_roles where rolname in ('v', 'w', 'o', 'u')");
     check(&p, "1", there); /* the other one is as it was */
     pg_run(p.conn, "drop table mine; drop role w");
     PQfinish(p.conn);

@@ -83,7 +83,7 @@ refuse(const struct cli *c, const char *why)
 /* --- install, migrate --- */
 
 struct install_words {
-    const char *viewer, *worker, *operator_;
+    const char *viewer, *worker, *operator_, *pusher;
     const char *adopt_from, *adopt_zone, *adopt_states;
     int from; /* migrate --print */
     bool dry_run, force, adopt, print;
@@ -149,6 +149,7 @@ install(struct cli *c, const struct install_words *w, bool migrate)
                                 .viewer = w->viewer,
                                 .worker = w->worker,
                                 .operator_ = w->operator_,
+                                .pusher = w->pusher,
                                 .dry_run = w->dry_run,
                                 .force = w->force,
                                 .migrate = migrate,
@@ -192,7 +193,8 @@ migrate_verb(struct cli *c, const void *options)
     {"force", 0, NULL, CLI_FLAG, F(force), "although others have rights in the schema that a queue must not give", 0, 0}, \
     {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0}, \
     {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0}, \
-    {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0}
+    {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0}, \
+    {"pusher", 0, "ROLE", CLI_TEXT, F(pusher), "role that only pushes (queues_pusher)", 0, 0}
 static const struct cli_option install_table[] = {
     COMMON,
     {"print", 0, NULL, CLI_FLAG, F(print), "print the SQL instead: for a tool that applies changes of schemas", 0, 0},
@@ -209,13 +211,15 @@ static const struct cli_option migrate_table[] = {
 #undef F
 /* clang-format on */
 
-static const struct install_words install_defaults = {
-    .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
+static const struct install_words install_defaults = {.viewer = "queues_viewer",
+                                                      .worker = "queues_worker",
+                                                      .operator_ = "queues_operator",
+                                                      .pusher = "queues_pusher"};
 
 /* --- uninstall --- */
 
 struct uninstall_words {
-    const char *viewer, *worker, *operator_, *yes;
+    const char *viewer, *worker, *operator_, *pusher, *yes;
     bool dry_run, force, drop_roles;
 };
 
@@ -264,6 +268,7 @@ uninstall_verb(struct cli *c, const void *options)
                                         .viewer = w->viewer,
                                         .worker = w->worker,
                                         .operator_ = w->operator_,
+                                        .pusher = w->pusher,
                                         .drop_roles = w->drop_roles,
                                         .force = w->force,
                                         .seen = &look};
@@ -301,12 +306,15 @@ static const struct cli_option uninstall_table[] = {
     {"viewer", 0, "ROLE", CLI_TEXT, F(viewer), "role that reads (default queues_viewer)", 0, 0},
     {"worker", 0, "ROLE", CLI_TEXT, F(worker), "role that pushes and works (queues_worker)", 0, 0},
     {"operator", 0, "ROLE", CLI_TEXT, F(operator_), "role that administers (queues_operator)", 0, 0},
+    {"pusher", 0, "ROLE", CLI_TEXT, F(pusher), "role that only pushes (queues_pusher)", 0, 0},
     {0}};
 #undef F
 /* clang-format on */
 
-static const struct uninstall_words uninstall_defaults = {
-    .viewer = "queues_viewer", .worker = "queues_worker", .operator_ = "queues_operator"};
+static const struct uninstall_words uninstall_defaults = {.viewer = "queues_viewer",
+                                                          .worker = "queues_worker",
+                                                          .operator_ = "queues_operator",
+                                                          .pusher = "queues_pusher"};
 
 /* --- purge-audit --- */
 
