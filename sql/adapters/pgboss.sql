@@ -555,10 +555,12 @@ with chosen as (
     where m.new_id not in (select id from inserted)
     returning name, id, state
 )
-select m.name || ':' || m.id as id, coalesce(r.state::text, 'ready') as state,
+select m.name || ':' || m.id as id,
+       case when r.id is null then 'ready' when r.state = 'failed' then 'failed' end as state,
        case when r.id is null then 'back in ' || m.source_name when r.state = 'failed' then 'its key waits in '
                 || m.source_name else 'waits for the job before it' end as why
 from moved m left join refused r on r.name = m.name and r.id = m.id
+order by m.created_on, m.id
 
 -- name: purge
 -- params: queue states before limit

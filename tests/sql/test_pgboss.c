@@ -210,13 +210,37 @@ who_is_waited_for_stays(void **state)
     expect_act(&f, "rare:00000000-0000-4000-9000-000000100004 purged", SEC_PURGE, "queue=rare");
 }
 
+/* Two jobs of one key that must run in their order, whose old queue takes neither: only the first
+ * one fails. The other one is as it was, so it is not counted as changed. */
+static void
+what_stays_is_not_redriven(void **state)
+{
+    (void)state;
+    pg_run(f.conn, "insert into pgboss.queue (name, policy) values ('src', 'short'), "
+                   "('dlq', 'key_strict_fifo')");
+    pg_run(f.conn, "insert into pgboss.job (name, id, policy, singleton_key, source_name) "
+                   "select case i when 1 then 'src' else 'dlq' end, " UUID
+                   ", case i when 1 then 'short' else 'key_strict_fifo' end, 'k', "
+                   "case when i > 1 then 'src' end from generate_series(1, 3) i");
+    expect_act(&f,
+               "dlq:00000000-0000-4000-9000-000000000002 failed (its key waits in src), "
+               "dlq:00000000-0000-4000-9000-000000000003 - (waits for the job before it)",
+               SEC_REDRIVE,
+               "ids={dlq:00000000-0000-4000-9000-000000000002,"
+               "dlq:00000000-0000-4000-9000-000000000003}");
+    assert_string_equal(pg_value(f.conn, "select string_agg(state::text, ' ' order by id) from "
+                                         "pgboss.job where name = 'dlq'"),
+                        "failed created");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_finds_the_same), cmocka_unit_test(few_are_in_order),
-        cmocka_unit_test(any_table_goes_on),        cmocka_unit_test(a_page_costs_little),
-        cmocka_unit_test(counts_are_reckoned),      cmocka_unit_test(who_is_waited_for_stays),
+        cmocka_unit_test(every_way_finds_the_same),   cmocka_unit_test(few_are_in_order),
+        cmocka_unit_test(any_table_goes_on),          cmocka_unit_test(a_page_costs_little),
+        cmocka_unit_test(counts_are_reckoned),        cmocka_unit_test(who_is_waited_for_stays),
+        cmocka_unit_test(what_stays_is_not_redriven),
     };
 
     return cmocka_run_group_tests(tests, open_large, close_large);
