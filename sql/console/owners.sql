@@ -115,8 +115,11 @@ touched (class, id, acts) as (
                                'pg_foreign_server'::regclass, 'pg_foreign_data_wrapper'::regclass,
                                'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_attrdef'::regclass,
                                'pg_policy'::regclass, 'pg_language'::regclass)
-          and (t.class <> 'pg_trigger'::regclass -- its own table is reached already
-               or d.refclassid not in ('pg_class'::regclass, 'pg_constraint'::regclass))
+          -- of the tables of a trigger only those that its condition names: its own one is reached already
+          and (t.class <> 'pg_trigger'::regclass
+               or d.refclassid not in ('pg_class'::regclass, 'pg_constraint'::regclass)
+               or d.refclassid = 'pg_class'::regclass and d.deptype = 'n'
+                  and not exists (select from pg_catalog.pg_trigger g where g.oid = t.id and g.tgrelid = d.refobjid))
         union all
         select part.class, part.id
         from (select 'pg_rewrite'::regclass::oid, r.oid from pg_catalog.pg_rewrite r where r.ev_class = t.id

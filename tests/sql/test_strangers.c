@@ -341,6 +341,17 @@ static const struct trap traps[] = {
      .unset = "drop trigger $X on $T; revoke all on all tables in schema $S from $R;"
               "revoke all on schema $S from $R",
      .is_for_acts = true},
+    {.name = "view in the condition of a trigger",
+     .set = "grant usage on schema $S to $R;"
+            "grant trigger on all tables in schema $S to $R; set role $R;"
+            "create view $H.$X as select $H.boom() as b;"
+            "create trigger $X before update on $T for each row "
+            "when (pg_catalog.table_to_xml('$H.$X', true, true, '') is not null) "
+            "execute function pg_catalog.suppress_redundant_updates_trigger(); reset role",
+     .unsafe = CHANGE,
+     .unset = "drop trigger $X on $T; drop view $H.$X; revoke all on all tables in schema $S "
+              "from $R; revoke all on schema $S from $R",
+     .is_for_acts = true},
     {.name = "statistics",
      .set = "create statistics $H.$X on (($H.calm())) from $T",
      .unsafe = READ " where id > 0",
