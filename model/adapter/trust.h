@@ -20,6 +20,8 @@
  * foreign system is opened for reading, and acts are refused: everybody with the right TRIGGER or
  * REFERENCES on a table could close it otherwise. For queuetop's own queue the scheduler, push and
  * install are refused, too.
+ * A trigger has no owner: with a condition or arguments, everybody with TRIGGER on its table
+ * counts. If that right was taken away since, nobody is seen.
  *
  * A role that may create objects in such a schema is no reason to ask: what counts is who owns what
  * is there. But then new things can appear at any time, so every transaction on an opened system

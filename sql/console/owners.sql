@@ -17,6 +17,8 @@
 -- is. Only a superuser can make such a cast, so these are always followed.
 -- acts: only an act could run the code of this role, because nothing but triggers leads to it, and triggers run when a
 -- row is changed. Who has the right TRIGGER or REFERENCES on a table, and no other, can make such code.
+-- A trigger has no owner. With a condition or with arguments, functions of pg_catalog and of known roles do what its
+-- author wants, so everybody with the right TRIGGER on its table counts. A right that was taken away since is not seen.
 -- $6 NULL = list the owners. Otherwise only these owners are allowed, and the first other owner raises an error
 -- (22P02), so that a later statement of the same transaction does not run. $8 NULL = none: owners whose code only acts
 -- would run, allowed for a reader. If one of them has gone, this is an error, too: acts may be possible again.
@@ -194,6 +196,14 @@ owned (owner, rank, class, id, acts) as (
     join pg_catalog.pg_depend d on d.classid = t.class and d.objid = t.id and d.refclassid = 'pg_proc'::regclass
     join pg_catalog.pg_proc p on p.oid = d.refobjid
     where t.class = 'pg_trigger'::regclass
+    union all -- who may have written the condition or the arguments of a trigger: a trigger has no owner
+    select x.grantee, -3, t.class, t.id, true
+    from touched t
+    join pg_catalog.pg_trigger g on g.oid = t.id
+    join pg_catalog.pg_class c on c.oid = g.tgrelid
+    cross join lateral pg_catalog.aclexplode(c.relacl) x
+    where t.class = 'pg_trigger'::regclass and (g.tgqual is not null or g.tgnargs > 0) and not g.tgisinternal
+      and x.privilege_type = 'TRIGGER'
     union all
     select other.relowner, -1, 'pg_constraint'::regclass, g.tgconstraint, true
     from touched t

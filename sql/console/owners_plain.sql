@@ -5,8 +5,9 @@
 -- statement of the same transaction does not run.
 -- pg_shdepend has a row for each object whose owner is not pinned. Pinned are the first superuser (10), who must still
 -- be one, and the roles of initdb (pg_monitor): who is a member of one can give it an object of his own, so their
--- objects are looked for in each catalog that has owners. What has no owner (triggers, rules, casts, policies) runs
--- functions and operators, which have one.
+-- objects are looked for in each catalog that has owners, as are those whose row of pg_shdepend is missing. What has no
+-- owner (triggers, rules, casts, policies) runs functions and operators, which have one; but the condition and the
+-- arguments of a trigger make known functions do what its author wants, so the right TRIGGER on such a table counts.
 -- me, base, grantors and memberships are those of owners.sql.
 -- trusted has no NULL, or "not in" would never be true. Version 13 has no pg_database_owner.
 with recursive
@@ -59,6 +60,11 @@ stranger as materialized (
         or exists (select from pg_catalog.pg_shdepend s
                    where s.dbid = (select database from base) and s.deptype = 'o'
                      and s.refclassid = 'pg_authid'::regclass and s.refobjid not in (select oid from trusted))
+        or exists (select from pg_catalog.pg_trigger g
+                   join pg_catalog.pg_class c on c.oid = g.tgrelid
+                   cross join lateral pg_catalog.aclexplode(c.relacl) x
+                   where (g.tgqual is not null or g.tgnargs > 0) and not g.tgisinternal
+                     and x.privilege_type = 'TRIGGER' and x.grantee not in (select oid from trusted))
         or exists (select from (
                select relowner from pg_catalog.pg_class where oid >= 16384
                union all select proowner from pg_catalog.pg_proc where oid >= 16384
@@ -72,7 +78,7 @@ stranger as materialized (
                union all select fdwowner from pg_catalog.pg_foreign_data_wrapper
                union all select nspowner from pg_catalog.pg_namespace where oid >= 16384 or nspname = $1::text
            ) owned (owner)
-           where owned.owner between 11 and 16383 and owned.owner not in (select oid from trusted)) as is_there
+           where owned.owner <> 10 and owned.owner not in (select oid from trusted)) as is_there
 ),
 roles (role, name, known, creates) as (
     select t.oid, r.rolname::text, true, false from trusted t join pg_catalog.pg_roles r on r.oid = t.oid

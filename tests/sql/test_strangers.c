@@ -352,6 +352,27 @@ static const struct trap traps[] = {
      .unset = "drop trigger $X on $T; drop view $H.$X; revoke all on all tables in schema $S "
               "from $R; revoke all on schema $S from $R",
      .is_for_acts = true},
+    {.name = "known function in the condition of a trigger",
+     .set = "grant usage on schema $S to $R;"
+            "grant trigger on all tables in schema $S to $R; set role $R;"
+            "create trigger $X before update on $T for each row "
+            "when (pg_catalog.query_to_xml('select $H.boom()', true, true, '') is not null) "
+            "execute function pg_catalog.suppress_redundant_updates_trigger(); reset role",
+     .unsafe = CHANGE,
+     .unset = "drop trigger $X on $T; revoke all on all tables in schema $S from $R;"
+              "revoke all on schema $S from $R",
+     .is_for_acts = true},
+    {.name = "argument of a known trigger function",
+     .set = "create function public.$X() returns trigger language plpgsql as "
+            "'begin execute tg_argv[0]; return new; end';"
+            "grant usage on schema $S, public to $R;"
+            "grant trigger on all tables in schema $S to $R; set role $R;"
+            "create trigger $X before update on $T for each row "
+            "execute function public.$X('select $H.boom()'); reset role",
+     .unsafe = CHANGE,
+     .unset = "drop trigger $X on $T; drop function public.$X();"
+              "revoke all on all tables in schema $S from $R; revoke all on schema $S from $R",
+     .is_for_acts = true},
     {.name = "statistics",
      .set = "create statistics $H.$X on (($H.calm())) from $T",
      .unsafe = READ " where id > 0",
