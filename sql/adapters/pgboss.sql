@@ -139,7 +139,7 @@ with sample as materialized (
                     then coalesce(j.output ->> 'message', j.output -> 'value' ->> 'message',
                 case jsonb_typeof(j.output -> 'value') when 'string' then j.output ->> 'value' end,
                                   j.output::text) end as error,
-           coalesce(j.at || '/' || j.part, j.created_on || '/' || j.id) as cursor
+           coalesce(j.at || '/' || j.part, j.created_on || '/' || j.newest_id) as cursor
     from sample s cross join lateral generate_series(case when s.by_place then s.top else 1 end,
                                               case when s.by_place then s.low else 0 end + 1, -256) p
     cross join lateral (
@@ -149,7 +149,8 @@ with sample as materialized (
         cross join lateral (
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
                    completed_on, output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in,
-                   created_on as newest, id as newest_id, null::tid as at, null::bigint as part
+                   created_on as newest, (id || '/' || name) collate "C" as newest_id, null::tid as at,
+                   null::bigint as part
             from {schema}.job where not s.by_place
             union all
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
@@ -181,9 +182,10 @@ with sample as materialized (
           and ($11::text[] is null or (j.name, j.id) in (
                   select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
                   where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
-          and ($14::text is null or s.at is not null or (j.created_on, j.id) <
-                  (case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 1)::timestamptz end,
-                   case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}$' then split_part($14::text, '/', 2)::uuid end))
+          -- two queues may have jobs with one id
+          and ($14::text is null or s.at is not null or (j.created_on, (j.id || '/' || j.name) collate "C") <
+                  (case when $14::text ~ '^[^/(]+/[0-9a-f-]{36}/' then split_part($14::text, '/', 1)::timestamptz end,
+                   substr($14::text, strpos($14::text, '/') + 1)))
         order by newest desc, newest_id desc, at desc, part desc
         limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100)
                    else coalesce($12::int, 10000) end) j
@@ -317,15 +319,22 @@ select left(coalesce(i.name, i.host) || ' ' || i.id, 100) as node,
        case when i.stopped_on is not null then 'stopped' when not x.live then 'dead'
             when i.heartbeat_on < now() - i.heartbeat_seconds * interval '2 s' then 'late' else 'up' end as state,
        i.host, i.pid, i.version, {ms(i.started_on)} as started_ms, {ms(i.heartbeat_on)} as heartbeat_ms,
-       least(w.slots, 2147483647)::int as slots, case when x.live then w.running else 0 end as running, w.queues
+       w.slots, case when x.live then w.running else 0 end as running, w.queues
 from {schema}.instance i
 cross join lateral (select i.stopped_on is null
                            and i.heartbeat_on >= now() - i.heartbeat_seconds * interval '3 s' as live) x
 cross join lateral (
-    select coalesce(sum((k ->> 'localConcurrency')::bigint * (k ->> 'batchSize')::bigint), 0) as slots,
-           coalesce(sum((k ->> 'active')::bigint), 0)::bigint as running,
+    select least(coalesce(sum(n.workers * n.batch), 0), 2147483647)::int as slots,
+           least(coalesce(sum(n.active), 0), 2147483647)::int as running,
            coalesce(string_agg(distinct k ->> 'queue', ',' order by k ->> 'queue'), '') as queues
-    from jsonb_array_elements(i.workers) k) w
+    from jsonb_array_elements(case when jsonb_typeof(i.workers) = 'array' then i.workers else '[]' end) k
+    cross join lateral (
+        select case when jsonb_typeof(k -> 'localConcurrency') = 'number'
+                    then greatest((k ->> 'localConcurrency')::numeric, 0) end as workers,
+               case when jsonb_typeof(k -> 'batchSize') = 'number'
+                    then greatest((k ->> 'batchSize')::numeric, 0) end as batch,
+               case when jsonb_typeof(k -> 'active') = 'number'
+                    then greatest((k ->> 'active')::numeric, 0) end as active) n) w
 where x.live or coalesce(i.stopped_on, i.heartbeat_on) > now() - interval '1 day'
 order by i.started_on, i.id limit 1000
 

@@ -137,7 +137,8 @@ test_lists(void **state)
     free(out);
     out = run(0, "nodes --json");
     check_fields(
-        out, "source node state host pid heartbeat_s session_alive leases running expired queues");
+        out, "source node state host pid heartbeat_s session_alive leases slots running expired "
+             "expired_jobs queues");
     has(out, "\"node\": \"n1\", \"state\": \"up\", \"host\": \"host\", \"pid\": 7");
     has(out, "\"queues\": [\"mail\", \"bad\"]");
     free(out);

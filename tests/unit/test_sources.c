@@ -297,7 +297,7 @@ test_belongs_together(void **state)
 static void
 test_strangers(void **state)
 {
-    static const char mallory[] = "666|mallory|f|f|view v|2200|666|~|10|a superuser";
+    static const char mallory[] = "666|mallory|f|f|view v|2200|666|~|10|a superuser|f";
     static const char *const one[] = {"db1/shop"};
     static const char *const systems[] = {"river.public", NULL};
     struct fixture *f = connect_to(state, one, 1);
