@@ -163,6 +163,16 @@ send_next(struct db *db)
     pipeline_send(db, c);
 }
 
+/* A connection that waits for its turn is off: when it is its turn, pump starts it. */
+static void
+connect_in_turn(struct db *db)
+{
+    if (turn_take(db))
+        connect_start(db);
+    else
+        db_set_state(db, DB_OFF);
+}
+
 /* Looks at what waits, and does the one thing that the state allows. */
 static void
 pump(struct db *db)
@@ -170,6 +180,8 @@ pump(struct db *db)
     struct calls all;
 
     if (!db->queue.first) {
+        if (db->state == DB_READY || db->state == DB_OFF)
+            turn_end(db);
         arm_wait_timer(db);
         return;
     }
@@ -181,10 +193,10 @@ pump(struct db *db)
         return;
     }
     if (db->state == DB_READY && !db->is_cancelling) {
-        if (pipeline_is_open(db))
+        if (turn_take(db) && pipeline_is_open(db))
             send_next(db);
     } else if (db->state == DB_OFF) {
-        connect_start(db);
+        connect_in_turn(db);
     }
     if (!db->is_dead)
         arm_wait_timer(db);
@@ -242,7 +254,7 @@ on_timer(void *ctx)
         connect_timeout(db);
         break;
     case DB_BACKOFF:
-        connect_start(db);
+        connect_in_turn(db);
         break;
     case DB_BUSY:
         stall_timeout(db);
@@ -344,6 +356,7 @@ static void
 after_failure(struct db *db, bool was_open, struct calls *all)
 {
     db->tries++;
+    turn_end(db);
     if (is_final(db))
         db->is_stopped = true;
     if (db->is_stopped || db->once) {
@@ -497,6 +510,7 @@ db_free(struct db *db)
     }
     calls_expire(&db->queue, &all, -1);
     close_connection(db);
+    turn_end(db);
     loop_unwatch(db->loop, db->watch);
     loop_cancel(db->loop, db->kick_timer);
     loop_cancel(db->loop, db->wait_timer);
@@ -585,6 +599,15 @@ int
 db_tries(const struct db *db)
 {
     return db->tries;
+}
+
+void
+db_find_where(struct db *db)
+{
+    if (db->state != DB_OFF || db->is_stopped)
+        return;
+    hosts_find(db);
+    connect_forget(db);
 }
 
 const char *

@@ -166,6 +166,18 @@ void db_ask(struct db *db, const struct db_call *call, int wait_ms, db_reply_fn 
 /* Takes result i out of a reply: the caller owns it (result_free). */
 struct result *db_take(struct db_reply *reply, int i);
 
+/* Connections to one server that take turns: at most `most` of them connect or have a call under
+ * way, the others wait, the first that came first. All at once would keep a slow server so busy
+ * that none of them gets an answer in time. A turn of 30 s no longer counts, because a connection
+ * that hangs must not keep the others waiting. */
+struct db_turns;
+struct db_turns *db_turns_new(struct loop *l, int most);
+void db_turns_free(struct db_turns *ts); /* after its connections */
+/* NULL = from now on it is always this connection's turn. */
+void db_set_turns(struct db *db, struct db_turns *ts);
+/* Reads which server the configuration names, without connecting: db_host, db_name, db_user. */
+void db_find_where(struct db *db);
+
 /* Sets stall_warn_ms and stall_drop_ms. */
 void db_be_patient(struct db *db, int warn_ms, int drop_ms);
 /* Asks the server to cancel what runs, by the helper thread; the reply comes as ERR_TIMEOUT. */

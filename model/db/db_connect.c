@@ -308,18 +308,20 @@ give_up(struct db *db)
 
 /* How long libpq's address may be silent. Whoever has accepted us is there: a server that gets
  * little of a processor needs long to begin a session. Only if there is another address does a
- * silent one have to make room for it. */
+ * silent one have to make room for it, and for a longer time after each attempt that found none
+ * that answers: localhost has two addresses. */
 static int
 answer_ms(const struct db *db)
 {
     const struct attempt *a = &db->attempt;
     bool is_there = PQstatus(db->conn) != CONNECTION_STARTED;
+    int64_t ms = (int64_t)a->timeout_ms << (db->tries < 3 ? db->tries : 3);
 
     if (a->is_total || !is_there)
         return a->timeout_ms;
     if (db->connect_ms)
         return db->connect_ms;
-    return a->ntargets > 1 ? a->timeout_ms : SLOW_CONNECT_MS;
+    return a->ntargets > 1 && ms < SLOW_CONNECT_MS ? (int)ms : SLOW_CONNECT_MS;
 }
 
 static void

@@ -97,6 +97,14 @@ struct flight {
     int out_left;      /* bytes that the other side has not taken yet, -1 = not asked */
 };
 
+/* The place of a connection among those that share a server (db_turns.c). */
+struct turn {
+    struct db_turns *of; /* NULL = it is always its turn */
+    struct db *next;     /* in the list of those that wait, or of those that have a turn */
+    int64_t since_ms;    /* it has a turn; 0 = it has none */
+    bool waits;
+};
+
 struct db {
     struct loop *loop;
     struct offload *off; /* made when first needed */
@@ -144,6 +152,7 @@ struct db {
 
     struct calls queue;
     struct flight flight;
+    struct turn turn;
     db_notice_fn *notice_fn;
     void *notice_ctx;
     db_notify_fn *notify_fn;
@@ -166,6 +175,10 @@ void db_set_timer(struct db *db, int64_t at_ms);
  */
 void db_broken(struct db *db, const struct err *why);
 struct offload *db_offload(struct db *db); /* NULL with errno: no descriptor is free */
+
+/* db_turns.c */
+bool turn_take(struct db *db); /* false: db_kick comes when it is its turn */
+void turn_end(struct db *db);
 
 /* db_calls.c */
 struct call *call_new(const struct db *db, const struct db_call *what); /* copies it */

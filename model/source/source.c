@@ -28,7 +28,7 @@ struct source {
 
 /* The server's own limit comes first. What keeps a healthy server from costly statements is the
  * budget of the store, and the limits of single topics (store_ask.c). */
-enum { TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 500, STALL_MS = 5000, DROP_MS = 5000 };
+enum { TIMEOUT_MS = 60000, LOCK_TIMEOUT_MS = 500, STALL_MS = 5000, DROP_MS = 60000 };
 
 static char *
 copy_text(const char *s)

@@ -21,8 +21,14 @@ struct source_entry {
 
 struct source_place {
     struct source *first;
-    uint64_t seen; /* generation of its store when it was asked what there is */
+    struct db_turns *turns; /* of its server, shared with the other places there */
+    uint64_t seen;          /* generation of its store when it was asked what there is */
 };
+
+enum {
+    TURNS_MOST = 4
+}; /* sources of one server that want something of it at once, beside the one
+      on the screen */
 
 struct sources {
     struct loop *loop;
@@ -47,6 +53,44 @@ add_entry(struct sources *ss, int place)
     return x;
 }
 
+/* The turns of the server that the place's connection string names. */
+static void
+join_server(struct sources *ss, int place)
+{
+    struct source_place *p = &ss->places[place];
+    struct db *db = source_watcher(p->first);
+
+    if (!source_replay(p->first))
+        db_find_where(db);
+    for (int i = 0; i < place && !p->turns; i++)
+        if (!strcmp(db_host(source_watcher(ss->places[i].first)), db_host(db)))
+            p->turns = ss->places[i].turns;
+    if (!p->turns)
+        p->turns = db_turns_new(ss->loop, TURNS_MOST);
+}
+
+static void
+leave_servers(struct sources *ss)
+{
+    for (int i = 0; i < ss->nplaces; i++) {
+        bool is_shared = false;
+        for (int k = 0; k < i; k++)
+            is_shared |= ss->places[k].turns == ss->places[i].turns;
+        if (!is_shared)
+            db_turns_free(ss->places[i].turns);
+    }
+}
+
+/* The source on the screen never waits for others. */
+static void
+set_turns(struct sources *ss)
+{
+    for (int i = 0; i < ss->n; i++)
+        if (ss->list[i].source && !source_replay(ss->list[i].source))
+            db_set_turns(source_watcher(ss->list[i].source),
+                         i == ss->front ? NULL : ss->places[ss->list[i].place].turns);
+}
+
 struct sources *
 sources_new(struct loop *l, const struct source_options *each, int n, struct err *e)
 {
@@ -65,7 +109,9 @@ sources_new(struct loop *l, const struct source_options *each, int n, struct err
         }
         ss->places[ss->nplaces].first = s;
         add_entry(ss, ss->nplaces)->source = s;
+        join_server(ss, ss->nplaces);
     }
+    set_turns(ss);
     ss->interval_ms = store_interval(source_store(ss->list[0].source));
     sources_update(ss);
     return ss;
@@ -83,6 +129,7 @@ sources_free(struct sources *ss)
         free(ss->list[i].strange);
         free(ss->list[i].name);
     }
+    leave_servers(ss);
     free(ss->places);
     free(ss);
 }
@@ -251,8 +298,10 @@ sources_at(struct sources *ss, int i, struct err *e)
     if (x->source)
         return x->source;
     x->source = source_new_beside(ss->places[x->place].first, x->adapter, x->schema, e);
-    if (x->source)
-        store_freeze(source_store(x->source), ss->frozen);
+    if (!x->source)
+        return NULL;
+    store_freeze(source_store(x->source), ss->frozen);
+    set_turns(ss);
     return x->source;
 }
 
@@ -400,6 +449,7 @@ sources_show(struct sources *ss, int front, bool all)
             continue; /* its line in the list says why it is not open */
     ss->front = front;
     ss->all = all;
+    set_turns(ss);
     share_server(ss);
     for (int i = 0; i < ss->n; i++) {
         if (i == front || !ss->list[i].source)
@@ -490,6 +540,13 @@ trouble(const struct source *s, const struct store *st)
     return source_replay(s) || is_connected(db) || e->kind == ERR_NONE ? store_error(st) : e;
 }
 
+/* A statement took too long, and the connection lives: the source is not lost. */
+static bool
+is_only_slow(const struct db *db, const struct err *e)
+{
+    return is_connected(db) && e->kind == ERR_TIMEOUT;
+}
+
 static void
 say_state(struct source *s, struct source_line *out)
 {
@@ -505,7 +562,8 @@ say_state(struct source *s, struct source_line *out)
     else if (!source_replay(s) && e->kind != ERR_NONE && !is_connected(store_db(st)))
         out->state = SOURCE_LOST;
     else if (store_state(st) != STORE_OPEN)
-        out->state = e->kind == ERR_NONE ? SOURCE_CONNECTING : SOURCE_LOST;
+        out->state =
+            e->kind == ERR_NONE || is_only_slow(store_db(st), e) ? SOURCE_CONNECTING : SOURCE_LOST;
     else
         out->state = why ? SOURCE_LOOK_ONLY : SOURCE_OPEN;
     if (out->state == SOURCE_LOOK_ONLY)

@@ -95,6 +95,48 @@ a_server_that_does_not_begin(void **state)
     vt_done(&vt);
 }
 
+/* The console's session at the server stands still. The console says so once, on whatever screen,
+ * keeps its rows, and goes on with the same session. */
+static void
+a_console_waits(void **state)
+{
+    struct vt vt;
+    char watcher[200];
+    long pid;
+
+    (void)state;
+    vt_spawn(&vt, 24, 120, (const char *const[]){getenv("QUEUETOP"), "-d", dsn, NULL}, NULL);
+    vt_want(&vt, "mails");
+    vt_want(&vt, "live");
+    snprintf(watcher, sizeof watcher, "%s",
+             pg_value(conn, "select pid from pg_stat_activity where application_name = 'queuetop' "
+                            "and datname = current_database() and pid <> pg_backend_pid()"));
+    pid = strtol(watcher, NULL, 10);
+    assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
+    bool said = vt_came(&vt, "slow: an answer takes more than 5 s", 60000);
+    bool kept = strstr(vt_screen_text(&vt), "mails") != NULL;
+    vt_keys(&vt, "4");
+    vt_want(&vt, "[4 Nodes");
+    vt_keys(&vt, "8");
+    bool listed = vt_came(&vt, "rows keep their age", 60000);
+    kill((pid_t)pid, SIGCONT);
+    assert_true(said && kept && listed);
+    vt_keys(&vt, "1");
+    vt_want(&vt, "mails");
+    vt_want(&vt, "live");
+    vt_keys(&vt, "8");
+    vt_want(&vt, "rows keep their age");
+    vt_want(&vt, "1 message in this session");
+    assert_null(strstr(vt_screen_text(&vt), "cancel"));
+    assert_string_equal(
+        pg_value(conn, "select pid from pg_stat_activity where application_name = 'queuetop' "
+                       "and datname = current_database() and pid <> pg_backend_pid()"),
+        watcher);
+    vt_keys(&vt, "q");
+    assert_int_equal(vt_exit_status(&vt), 0);
+    vt_done(&vt);
+}
+
 /* Where the verb has a --timeout of its own, this is the one that is meant. */
 static void
 a_verbs_own_timeout(void **state)
@@ -113,6 +155,7 @@ main(void)
         cmocka_unit_test(a_push_waits),
         cmocka_unit_test(the_limit_is_an_end),
         cmocka_unit_test(a_server_that_does_not_begin),
+        cmocka_unit_test(a_console_waits),
         cmocka_unit_test(a_verbs_own_timeout),
     };
 

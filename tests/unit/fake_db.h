@@ -37,6 +37,11 @@ struct db {
     char host[32], name[32]; /* of a conninfo "HOST/NAME" */
     char password[32];       /* the last one that came */
     int retries, cancels;
+    struct db_turns *turns;
+};
+
+struct db_turns {
+    int most;
 };
 
 struct db *
@@ -266,6 +271,34 @@ void
 db_be_patient(struct db *db, int warn_ms, int drop_ms)
 {
     (void)db, (void)warn_ms, (void)drop_ms;
+}
+
+struct db_turns *
+db_turns_new(struct loop *l, int most)
+{
+    struct db_turns *ts = xcalloc(1, sizeof *ts);
+
+    (void)l;
+    ts->most = most;
+    return ts;
+}
+
+void
+db_turns_free(struct db_turns *ts)
+{
+    free(ts);
+}
+
+void
+db_set_turns(struct db *db, struct db_turns *ts)
+{
+    db->turns = ts;
+}
+
+void
+db_find_where(struct db *db)
+{
+    (void)db;
 }
 
 void

@@ -269,6 +269,23 @@ test_turns(void **state)
 
 /* A source that is first opened while all sources are frozen is frozen too. A password belongs to
  * all sources of the same connection string. */
+/* Sources of one server take turns, all but the one on the screen; those of another server have
+ * turns of their own. */
+static void
+test_turns_of_a_server(void **state)
+{
+    static const char *const places[] = {"db1/shop", "db1/mail", "db2/shop", "db1/books"};
+    struct fixture *f = connect_to(state, places, 4);
+
+    assert_null(db_at(f, 0)->turns);
+    assert_int_equal(db_at(f, 1)->turns->most, 4);
+    assert_ptr_equal(db_at(f, 1)->turns, db_at(f, 3)->turns);
+    assert_ptr_not_equal(db_at(f, 1)->turns, db_at(f, 2)->turns);
+    sources_show(f->ss, 3, true);
+    assert_null(db_at(f, 3)->turns);
+    assert_ptr_equal(db_at(f, 0)->turns, db_at(f, 1)->turns);
+}
+
 static void
 test_belongs_together(void **state)
 {
@@ -394,8 +411,9 @@ main(void)
 {
 #define T(test) cmocka_unit_test_teardown(test, tear_down)
     const struct CMUnitTest tests[] = {
-        T(test_names_of_places), T(test_found_beside),     T(test_strangers), T(test_too_many),
-        T(test_turns),           T(test_belongs_together), T(test_states),    T(test_numbers),
+        T(test_names_of_places), T(test_found_beside), T(test_strangers),
+        T(test_too_many),        T(test_turns),        T(test_belongs_together),
+        T(test_states),          T(test_numbers),      T(test_turns_of_a_server),
     };
 #undef T
 

@@ -120,6 +120,7 @@ struct source_said {       /* what the user was asked and told about one source 
     bool warned;           /* its warnings were shown */
     int moves;             /* store_moves() when the user was last told */
     int recovery;          /* is the server a standby, as last seen: 1 no, 2 yes, 0 unknown */
+    int64_t slow_ms;       /* when an answer last took long; 0 = never */
 };
 
 struct source_watch { /* app_sources.c */

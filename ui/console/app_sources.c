@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "model/adapter/terms.h"
+#include "model/base/clock.h"
 #include "ui/console/app.h"
 #include "ui/console/commands.h"
 #include "ui/console/replay_keys.h"
+
+enum { SLOW_MS = 5000, SLOW_AGAIN_MS = 60000 };
 
 const char *
 app_of_source(const struct app *a, int source)
@@ -185,6 +188,23 @@ say_turn(struct app *a)
     *was = is ? is : *was;
 }
 
+/* Once, as long as no minute passes without a slow answer: the header shows only the age of the
+ * data. */
+static void
+say_slow(struct app *a)
+{
+    const struct db *db = store_db(a->store);
+    struct source_said *d = &a->watch.said[a->at];
+    int64_t now = clock_ms();
+
+    if (app_replays(a) || a->clock.stands || db_state(db) != DB_BUSY || db_silent_ms(db) < SLOW_MS)
+        return;
+    if (!d->slow_ms || now - d->slow_ms > SLOW_AGAIN_MS)
+        app_say(a, SAY_WARN, "slow: an answer%s takes more than %d s; the rows keep their age",
+                app_of_source(a, a->at), SLOW_MS / 1000);
+    d->slow_ms = now;
+}
+
 static void
 unmark(struct view *v)
 {
@@ -266,6 +286,7 @@ app_watch_sources(struct app *a)
         app_stale(a);
     }
     protect_all(a);
+    say_slow(a);
     tell_new(a);
     a->options.boxes->password_settle(a);
     ask_password(a);
