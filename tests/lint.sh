@@ -128,6 +128,8 @@ grep -nE 'printf[a-z_]* *\(.*"[^"]*\<(SELECT|INSERT|UPDATE|DELETE|CALL|SET|WHERE
 grep -nE '"(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH|CREATE|ALTER|DROP|LISTEN) ' "${code[@]}" |
     say 'SQL lives in sql/, one statement a file'
 grep -InF -e "$PWD/" -e "/ro""ot/" "${text[@]}" | say 'a path of the build machine'
+grep -nE "'[^' ]*[{]s[}]|[{]s[}][.][%']" "${defs[@]}" /dev/null |
+    say 'in a text the schema is the first parameter, as text'
 # what a node's state means is decided once
 grep -nE 'strcmp\([^,]*state, "(up|asleep|late|draining|dead|unknown)"' "${code[@]}" | say 'ask node_state() of record.h'
 grep -nE 'heartbeat.*[<>].*node_dead' "${engine[@]}" |

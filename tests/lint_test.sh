@@ -52,6 +52,7 @@ const char *const planted_names[PLANTED_COUNT] = {
     "b",
 };
 END
+echo "SYMPTOM(planted, \"select format('{s}.%I', 1)\")" >model/base/planted.def
 word='TO''DO' page='DECISIO''NS'
 {
     printf '#include <stdio.h>\n#include "model/base/second.h"\n/* %s: %s */\n' "$word" "$page"

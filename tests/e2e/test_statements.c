@@ -73,14 +73,15 @@ static void
 own(void **state)
 {
     static const struct figure list[] = {
-        {"push mails",                   0, 3 },
-        {"queues",                       0, 22},
-        {"check",                        1, 27},
-        {"metrics",                      0, 46},
-        {"jobs",                         0, 14},
-        {"nodes",                        1, 14},
-        {"requeue --state failed --yes", 1, 30},
-        {"pause mails --yes",            0, 35},
+        {"push mails",                   0, 3  },
+        {"queues",                       0, 22 },
+        {"check",                        1, 27 },
+        {"metrics",                      0, 46 },
+        {"jobs",                         0, 14 },
+        {"nodes",                        1, 14 },
+        {"requeue --state failed --yes", 1, 30 },
+        {"pause mails --yes",            0, 35 },
+        {"doctor",                       9, 134},
     };
 
     (void)state;

@@ -25,6 +25,7 @@
 enum {
     SHOWN_MOST = 5,  /* findings of a symptom that are printed; then "and N more" */
     FIXED_MOST = 50, /* findings of a symptom that one call of --fix repairs */
+    SHARED_MOST = 1000,
     LOOK_MS = 5000,
     MANY_JOBS = 3000000, /* are counted at most; about 0.3 s a million */
     FEW_JOBS = 300000,   /* if that took too long */
@@ -60,6 +61,13 @@ static const struct symptom symptoms[] = {
 #undef SHELL
 };
 enum { SYMPTOMS = sizeof symptoms / sizeof *symptoms };
+
+/* Neighbours that share one answer: a row's key is the name of its symptom. */
+static bool
+is_shared(const struct symptom *s)
+{
+    return !strcmp(s->sql, RIGHTS);
+}
 
 /* Which symptoms --fix can repair, and by which act. The other symptoms need a person: their remedy
  * says what to do. noun: what the key of a finding names; NULL = the act is for the whole queue. */
@@ -137,39 +145,25 @@ quote_name(struct arena *mem, const char *name)
     return out;
 }
 
-/* The statement with the schema inserted. Inside an SQL text ('{s}.%I') the schema keeps its
- * quotes, because to_regclass reads a name as SQL does; a ' or % in it is doubled. */
+/* The statement with the schema and the versions inserted (symptoms.def has the rule). */
 static void
 fill_in(const struct doctor *d, const char *sql, struct buf *b)
 {
     bool in_text = false;
 
     for (; *sql; sql++) {
-        if (strncmp(sql, "{v}", 3) == 0) {
-            buf_str(b, QUEUETOP_VERSION);
-            sql += 2;
-            continue;
-        }
-        if (strncmp(sql, "{n}", 3) == 0) {
-            buf_printf(b, "%d", d->most_jobs);
-            sql += 2;
-            continue;
-        }
-        if (strncmp(sql, "{i}", 3) == 0) {
-            buf_printf(b, "%d", install_version());
-            sql += 2;
-            continue;
-        }
-        if (strncmp(sql, "{s}", 3) != 0) {
-            in_text ^= *sql == '\'';
+        bool is_place = sql[0] == '{' && strchr("svni", sql[1]) && sql[1] && sql[2] == '}';
+        in_text ^= *sql == '\'';
+        if (!is_place || (sql[1] == 's' && in_text)) {
             buf_add(b, sql, 1);
             continue;
         }
-        for (const char *s = d->schema; *s; s++) {
-            buf_add(b, s, 1);
-            if (in_text && (*s == '\'' || *s == '%'))
-                buf_add(b, s, 1);
-        }
+        if (sql[1] == 's')
+            buf_str(b, d->schema);
+        else if (sql[1] == 'v')
+            buf_str(b, QUEUETOP_VERSION);
+        else
+            buf_printf(b, "%d", sql[1] == 'n' ? d->most_jobs : install_version());
         sql += 2;
     }
 }
@@ -177,7 +171,9 @@ fill_in(const struct doctor *d, const char *sql, struct buf *b)
 static bool
 ask(struct doctor *d, const char *sql, struct db_reply *reply, struct err *e)
 {
-    const struct db_stmt stmt = {.sql = sql};
+    const struct db_param schema = {.value = d->schema};
+    const struct db_stmt stmt = {
+        .sql = sql, .nparams = strstr(sql, "$1") != NULL, .params = &schema};
     const struct db_call call = {.stmts = &stmt,
                                  .n = 1,
                                  .statement_timeout_ms = db_limit_ms(d->q.db, LOOK_MS),
@@ -193,9 +189,13 @@ look(struct doctor *d, const struct symptom *s, struct db_reply *reply, struct e
 {
     struct buf b = {0};
 
-    buf_str(&b, "select f.what, f.key, f.run, count(*) over () from (");
+    buf_printf(&b, "select what, key, run, count(*) over (%s) from (",
+               is_shared(s) ? "partition by key" : "");
     fill_in(d, s->sql, &b);
-    buf_printf(&b, ") f (what, key, run) limit %d", mend_of(s->name) ? FIXED_MOST : SHOWN_MOST);
+    buf_printf(&b, ") f (what, key, run) limit %d",
+               is_shared(s)       ? SHARED_MOST
+               : mend_of(s->name) ? FIXED_MOST
+                                  : SHOWN_MOST);
     bool ok = ask(d, b.data, reply, e);
     buf_free(&b);
     if (ok || strcmp(e->sqlstate, "57014") != 0 || d->most_jobs == FEW_JOBS ||
@@ -207,11 +207,11 @@ look(struct doctor *d, const struct symptom *s, struct db_reply *reply, struct e
     return look(d, s, reply, e);
 }
 
-/* Replaces the number of findings of a symptom by that of a new look. */
+/* Replaces the number of findings of a symptom by that of a new look. row: its first. */
 static void
-note_all(struct doctor *d, const struct symptom *s, const struct result *r)
+note_all(struct doctor *d, const struct symptom *s, const struct result *r, int row)
 {
-    int64_t all = result_rows(r) > 0 ? result_int(r, 0, N_ALL, 0) : 0;
+    int64_t all = result_rows(r) > row ? result_int(r, row, N_ALL, 0) : 0;
 
     d->count[s->level] += all - d->all[s - symptoms];
     d->all[s - symptoms] = all;
@@ -328,34 +328,49 @@ note_finding(struct doctor *d, const struct symptom *s, const char *key)
             (struct finding){s, mend, arena_printf(d->q.cli->mem, "%s", key), REMAINS};
 }
 
-/* Looks for one symptom. False: the connection is lost. *doubt: a finding may last only a moment,
- * so look again later. */
+/* Reports the rows of a symptom. */
+static void
+take_rows(struct doctor *d, const struct symptom *s, const struct result *r)
+{
+    int told = 0;
+
+    for (int i = 0; i < result_rows(r); i++) {
+        if (is_shared(s) && strcmp(result_text(r, i, KEY), s->name) != 0)
+            continue;
+        if (told == 0)
+            note_all(d, s, r, i);
+        tell_row(d, s, r, i, told++);
+        note_finding(d, s, result_text(r, i, KEY));
+    }
+    d->count[WELL] += told == 0;
+}
+
+/* Looks for one symptom, and for those that share its answer. False: the connection is lost.
+ * *doubt: a finding may last only a moment, so look again later. */
 static bool
 examine(struct doctor *d, const struct symptom *s, bool *doubt, struct err *e)
 {
     struct db_reply reply;
+    const struct symptom *end = s + 1;
     bool ok = look(d, s, &reply, e);
-    int n = ok ? result_rows(reply.results[0]) : 0;
 
     if (!ok && (e->kind == ERR_CONN || e->kind == ERR_AUTH || reply.failed_at < 0)) {
         db_reply_done(&reply);
         return false;
     }
     if (doubt)
-        *doubt = s->again && n > 0;
+        *doubt = s->again && ok && result_rows(reply.results[0]) > 0;
     d->denied = d->denied || (!ok && e->kind == ERR_DENIED);
     d->is_compared = d->is_compared || (ok && !strcmp(s->name, "counters"));
-    if (!ok)
-        tell_aside(d, UNKNOWN, s,
-                   err_is_outdated(e) ? "the installed queue is older: queuetop install" : e->text);
-    if (ok && !(doubt && *doubt))
-        note_all(d, s, reply.results[0]);
-    for (int i = 0; i < n && !(doubt && *doubt); i++) {
-        tell_row(d, s, reply.results[0], i, i);
-        note_finding(d, s, result_text(reply.results[0], i, KEY));
-    }
-    if (ok && n == 0)
-        d->count[WELL]++;
+    while (is_shared(s) && end < symptoms + SYMPTOMS && is_shared(end))
+        end++;
+    for (; s < end; s++)
+        if (!ok)
+            tell_aside(d, UNKNOWN, s,
+                       err_is_outdated(e) ? "the installed queue is older: queuetop install"
+                                          : e->text);
+        else if (!(doubt && *doubt))
+            take_rows(d, s, reply.results[0]);
     db_reply_done(&reply);
     return true;
 }
@@ -440,7 +455,8 @@ examine_all(struct doctor *d, struct err *e)
     if (ok)
         look_at_password(d);
     for (int i = 0; ok && i < SYMPTOMS; i++) {
-        if (symptoms[i].native && !d->native)
+        if ((symptoms[i].native && !d->native) ||
+            (i > 0 && is_shared(&symptoms[i]) && is_shared(&symptoms[i - 1])))
             continue;
         if (d->hides && !strcmp(symptoms[i].name, "vacuum"))
             tell_aside(d, UNKNOWN, &symptoms[i],
@@ -560,7 +576,7 @@ look_again(struct doctor *d, const struct mend *mend, int nfound, struct err *e)
     bool ok = look(d, s, &reply, e);
     int n = ok ? result_rows(reply.results[0]) : 0;
     if (ok)
-        note_all(d, s, reply.results[0]);
+        note_all(d, s, reply.results[0], 0);
     for (int row = 0; row < n; row++)
         if (!remains(d, mend, nfound, result_text(reply.results[0], row, KEY)))
             tell_row(d, s, reply.results[0], row, told++);
