@@ -115,7 +115,7 @@ proc_start(struct proc *p, const char *const *argv, const char *input)
     fcntl(p->out, F_SETFL, O_APPEND);
     fcntl(p->err, F_SETFL, O_APPEND);
     p->code = -1;
-    p->pid = fork();
+    p->pid = vfork();
     must(p->pid >= 0, "fork");
     if (p->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
