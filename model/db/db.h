@@ -75,7 +75,9 @@ struct db_stmt {
 /* After each connect the server, database or owner at the other end may be another one. The gate
  * checks that: it is one statement in a transaction of its own, before anything else runs. If
  * `passes` says no, every waiting call is answered with the gate's error (usually ERR_DENIED) and
- * the connection stops for good. If it says no without an error, `more` is asked, once. */
+ * the connection stops for good. If it says no without an error, `more` is asked, once. If it has
+ * a column backend_pid with the process that greeted us, no pooler stands between: then the session
+ * keeps guards and settings as prepared statements. */
 struct db_gate {
     struct db_stmt stmt;
     bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */

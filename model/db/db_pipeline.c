@@ -130,8 +130,32 @@ is_parsed(struct db *db, const char *sql)
     return false;
 }
 
+void
+pipeline_forget_kept(struct db *db)
+{
+    for (int i = 0; i < KEPT_MAX; i++)
+        free(db->kept[i].sql);
+    memset(db->kept, 0, sizeof db->kept);
+    db->is_direct = false;
+}
+
+/* The place of a statement that the session keeps, or has room for. */
+static struct kept *
+kept_at(struct db *db, const char *sql)
+{
+    for (int i = 0; db->is_direct && i < KEPT_MAX; i++) {
+        struct kept *k = &db->kept[i];
+        if (!k->sql)
+            k->sql = xstrdup(sql);
+        if (strcmp(k->sql, sql) == 0)
+            return k;
+    }
+    return NULL;
+}
+
+/* Sends the parameters for the statement of this name; NULL = its text, too. */
 static bool
-send_statement(struct db *db, const struct db_stmt *s)
+send_values(struct db *db, const struct db_stmt *s, const char *name)
 {
     size_t n = (size_t)s->nparams;
     const char **values = xcalloc(n, sizeof *values);
@@ -143,13 +167,37 @@ send_statement(struct db *db, const struct db_stmt *s)
         formats[i] = s->params[i].binary;
     }
     int ok =
-        is_parsed(db, s->sql)
-            ? PQsendQueryPrepared(db->conn, "", s->nparams, values, lengths, formats, 0)
-            : PQsendQueryParams(db->conn, s->sql, s->nparams, NULL, values, lengths, formats, 0);
+        name ? PQsendQueryPrepared(db->conn, name, s->nparams, values, lengths, formats, 0)
+             : PQsendQueryParams(db->conn, s->sql, s->nparams, NULL, values, lengths, formats, 0);
     free(values);
     free(lengths);
     free(formats);
     return ok == 1;
+}
+
+static bool
+send_statement(struct db *db, const struct db_stmt *s)
+{
+    return send_values(db, s, is_parsed(db, s->sql) ? "" : NULL);
+}
+
+/* A step before the caller's statements. All calls send the same few texts there, and to plan the
+ * guard takes longer than to run it, so a session that is ours keeps them. */
+static bool
+send_kept(struct db *db, const struct call *c, int step, const struct db_stmt *s)
+{
+    struct kept *k = c->what.script ? NULL : kept_at(db, s->sql);
+    char name[24];
+
+    if (!k)
+        return send_statement(db, s);
+    snprintf(name, sizeof name, "queuetop_%d", (int)(k - db->kept));
+    if (!k->is_there) {
+        db->flight.parses[step] = k;
+        if (PQsendPrepare(db->conn, name, s->sql, s->nparams, NULL) != 1)
+            return false;
+    }
+    return send_values(db, s, name);
 }
 
 static bool
@@ -159,7 +207,7 @@ send_plain(struct db *db, const char *sql)
 }
 
 static bool
-send_settings(struct db *db, const struct call *c)
+send_settings(struct db *db, const struct call *c, int step)
 {
     char statement[16], lock[16];
 
@@ -174,11 +222,11 @@ send_settings(struct db *db, const struct call *c)
         {.value = c->what.timezone},
     };
     bool zone = c->what.timezone != NULL, reads = c->what.quick && db->read_only;
-    return send_statement(db,
-                          &(struct db_stmt){.sql = reads ? SETTINGS READ_ONLY
-                                                         : settings_sql[db->must_replicate][zone],
-                                            .nparams = zone && !reads ? 6 : 5,
-                                            .params = params});
+    return send_kept(db, c, step,
+                     &(struct db_stmt){.sql = reads ? SETTINGS READ_ONLY
+                                                    : settings_sql[db->must_replicate][zone],
+                                       .nparams = zone && !reads ? 6 : 5,
+                                       .params = params});
 }
 
 static bool
@@ -186,7 +234,8 @@ send_path(struct db *db, const struct call *c)
 {
     const struct db_param path = {.value = c->what.search_path};
 
-    return send_statement(db, &(struct db_stmt){.sql = path_sql, .nparams = 1, .params = &path});
+    return send_kept(db, c, PATH_STEP,
+                     &(struct db_stmt){.sql = path_sql, .nparams = 1, .params = &path});
 }
 
 static bool
@@ -207,14 +256,14 @@ send_step(struct db *db, const struct call *c, int step)
     if (step == commit_step(c))
         return send_plain(db, c->what.dry ? "rollback" : "commit");
     if (step == GUARD_STEP)
-        return send_statement(db, &c->stmts[c->what.n]);
+        return send_kept(db, c, step, &c->stmts[c->what.n]);
     if (step == PATH_STEP)
         return send_path(db, c);
     if (step == 0)
         return send_plain(db, db->read_only
                                   ? "begin transaction isolation level repeatable read read only"
                                   : "begin transaction isolation level read committed");
-    return send_settings(db, c);
+    return send_settings(db, c, step);
 }
 
 static void
@@ -360,16 +409,23 @@ leave_alone(struct db *db)
     db_broken(db, &e);
 }
 
-/* The guard's cheap statement said no: nothing was done, so the whole call can be sent again, with
- * the other one. */
+/* The guard's cheap statement said no, or what the session keeps was thrown away (DISCARD ALL, a
+ * pooler after all): nothing was done, so the whole call can be sent again, with the other guard,
+ * or with all texts. */
 static bool
 sends_again(struct db *db, struct call *c)
 {
-    if (!c->reply.is_guarded || !c->has_more || db->is_cancelling)
+    bool asks_more = c->reply.is_guarded && c->has_more;
+
+    if (!(asks_more || db->flight.is_forgotten) || db->is_cancelling)
         return false;
-    c->has_more = false;
-    c->stmts[c->what.n] = c->stmts[c->what.n + 1];
-    c->reply.is_guarded = false;
+    if (asks_more) {
+        c->has_more = false;
+        c->stmts[c->what.n] = c->stmts[c->what.n + 1];
+        c->reply.is_guarded = false;
+    } else {
+        pipeline_forget_kept(db);
+    }
     c->reply.err = (struct err){0};
     c->reply.failed_at = -1;
     stall_over(db);
@@ -450,6 +506,13 @@ pipeline_in_doubt(const struct db *db)
 
 /* --- answers --- */
 
+/* The statement that the next answer is about, if it is not about the step itself. */
+static struct kept *
+parse_of(const struct flight *f)
+{
+    return f->step < OUR_STEPS ? f->parses[f->step] : NULL;
+}
+
 static void
 take_error(struct db *db, const PGresult *res)
 {
@@ -466,6 +529,7 @@ take_error(struct db *db, const PGresult *res)
     err_of_result(&reply->err, res);
     if (reply->err.kind != ERR_CONN)
         reply->failed_at = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
+    f->is_forgotten = f->step < first_statement(f->call) && !strcmp(reply->err.sqlstate, "26000");
     if (f->call->has_guard && f->step == GUARD_STEP && !strcmp(reply->err.sqlstate, "22P02")) {
         log_line(LOG_INFO, "connection: the guard says: %s", reply->err.text);
         reply->is_guarded = true;
@@ -483,6 +547,11 @@ take_answer(struct db *db, PGresult *res)
     int i = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
 
     if (f->is_rolling_back) {
+        PQclear(res);
+        return;
+    }
+    if (parse_of(f)) {
+        parse_of(f)->is_there = true;
         PQclear(res);
         return;
     }
@@ -512,6 +581,10 @@ step_done(struct db *db)
 
     if (f->is_rolling_back)
         return is_single && roll_back(db);
+    if (parse_of(f)) {
+        f->parses[f->step] = NULL;
+        return false;
+    }
     if (!is_single) {
         f->step++;
         return false;

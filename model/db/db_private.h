@@ -82,6 +82,17 @@ struct keywords {
     int n;
 };
 
+enum {
+    OUR_STEPS = 4, /* BEGIN, settings, guard, path */
+    KEPT_MAX = 8   /* settings have five texts, guards two, paths one */
+};
+
+/* A statement of ours, not of a caller, that the session keeps parsed and planned. */
+struct kept {
+    char *sql;     /* NULL = free */
+    bool is_there; /* the server has it */
+};
+
 /* How far the call on the wire is. Steps: BEGIN, settings, the statements, COMMIT; bare calls have
  * the statements only. */
 struct flight {
@@ -92,7 +103,9 @@ struct flight {
     bool is_alone;     /* COMMIT was confirmed, but the server gave up waiting for its standby */
     bool has_word;     /* the transaction wrote its word into the WAL: db->must_replicate */
     bool is_rolling_back;
-    bool is_cancelled; /* stall_timeout has sent a cancel request */
+    bool is_cancelled;              /* stall_timeout has sent a cancel request */
+    struct kept *parses[OUR_STEPS]; /* an answer about this one comes before that to the step */
+    bool is_forgotten; /* the server does not know a statement that it should have kept */
     int64_t heard_ms;  /* when the last byte moved, in or out */
     int out_left;      /* bytes that the other side has not taken yet, -1 = not asked */
 };
@@ -145,6 +158,8 @@ struct db {
     bool is_past_gate;          /* the gate has passed on this connection */
     bool is_asked_more;         /* the gate's second statement was sent */
     bool is_own;                /* the session is nobody else's (db_own_session) */
+    bool is_direct;             /* it was when the gate was asked: it may keep statements */
+    struct kept kept[KEPT_MAX];
     char *parsed; /* if is_own: the text of the server's unnamed statement; NULL = not known */
     bool is_cancelling; /* a cancel request for this connection is on its way */
     struct attempt attempt;
@@ -218,6 +233,7 @@ void pipeline_go_on(struct db *db, short revents); /* the socket of a READY or B
 bool pipeline_in_doubt(const struct db *db);       /* if the connection broke now */
 int call_limit_ms(const struct db *db, const struct call *c); /* of each statement; 0 = none */
 void pipeline_forget(struct db *db);                          /* which statement is parsed */
+void pipeline_forget_kept(struct db *db);                     /* a new session keeps nothing */
 
 /* db_stall.c */
 void stall_arm(struct db *db);

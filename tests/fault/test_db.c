@@ -296,6 +296,63 @@ test_own_session_parses_once(void **state)
     db_free(db);
 }
 
+static bool
+lets_pass(void *ctx, struct result *r, struct err *e)
+{
+    (void)ctx, (void)e;
+    result_free(r);
+    return true;
+}
+
+/* Asks with a guard, which says no if told to. */
+static void
+get_guarded(struct fixture *f, struct db *db, const char *sql, const char *no, struct heard *h)
+{
+    static const char text[] = "select case when $1::text <> '' then $1::int end";
+    const struct db_param p = {.value = no};
+    const struct db_stmt ask = {.sql = text, .nparams = 1, .params = &p}, stmt = {.sql = sql};
+    const struct db_guard guard = {ask, ask, ask, {.sql = NULL}};
+
+    *h = (struct heard){.failed_at = -1};
+    db_ask(db, &(struct db_call){.stmts = &stmt, .n = 1, .search_path = "public", .guard = &guard},
+           -1, hear, h);
+    until(f, &h->done);
+}
+
+/* A session whose gate saw the process that greeted us keeps the texts that stand before a call:
+ * settings, guard, path. What throws them away, or a wrong one, does no harm. */
+static void
+test_session_keeps_its_own(void **state)
+{
+    static const char kept[] = "select count(*) from pg_prepared_statements"
+                               " where name like 'queuetop%' and not from_sql";
+    static const char *const gates[] = {"select pg_backend_pid() as backend_pid",
+                                        "select 1 as backend_pid", "select pg_backend_pid()"};
+    struct fixture *f = *state;
+    struct heard h;
+
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++) {
+        const struct db_gate gate = {{.sql = gates[i]}, lets_pass, NULL, NULL};
+        struct db *db = open_db(f, NULL, (struct db_options){.gate = &gate});
+        for (int n = 0; n < 3; n++) {
+            get_guarded(f, db, kept, "", &h);
+            assert_string_equal(h.err.text, "");
+            assert_string_equal(h.text, i == 0 ? "3" : "0");
+        }
+        get_guarded(f, db, kept, "no", &h);
+        assert_int_equal(h.err.kind, ERR_DENIED);
+        get(f, db, "deallocate all", &h);
+        assert_string_equal(h.err.text, "");
+        get_guarded(f, db, kept, "", &h);
+        assert_string_equal(h.err.text, "");
+        assert_string_equal(h.text, "0"); /* asked again, with all texts */
+        get_guarded(f, db, "select 1/0", "", &h);
+        assert_string_equal(h.err.sqlstate, "22012");
+        assert_int_equal(h.failed_at, 0);
+        db_free(db);
+    }
+}
+
 static void
 test_order(void **state)
 {
@@ -446,6 +503,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_dry_and_read_only, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_script, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_own_session_parses_once, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_session_keeps_its_own, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_order, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_freeing, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_terminated_backend, db_setup, db_teardown),

@@ -80,3 +80,14 @@ ask_start(PGconn *conn, const struct adapter *a, enum section_id s, const struct
     struct db_stmt stmt = bind(a, s, p, values);
     assert_true(PQsendQueryParams(conn, stmt.sql, stmt.nparams, NULL, values, NULL, NULL, 0));
 }
+
+static bool
+lets_pass(void *ctx, struct result *r, struct err *e)
+{
+    (void)ctx, (void)e;
+    result_free(r);
+    return true;
+}
+
+const struct db_gate ask_gate = {
+    {.sql = "select pg_backend_pid() as backend_pid"}, lets_pass, NULL, NULL};

@@ -24,4 +24,7 @@ PGresult *ask_send(PGconn *conn, const struct adapter *a, enum section_id s, con
  */
 void ask_start(PGconn *conn, const struct adapter *a, enum section_id s, const struct params *p);
 
+/* For db_options: lets every server pass, and the session keeps its guards (model/db/db.h). */
+extern const struct db_gate ask_gate;
+
 #endif

@@ -16,6 +16,7 @@
 #include "model/adapter/sections.h"
 #include "model/base/mem.h"
 #include "tests/proc.h"
+#include "tests/sql/ask.h"
 #include "tests/sql/core.h"
 #include "tests/sql/other.h"
 
@@ -207,6 +208,7 @@ hear_all(const char *name, const char *database, adapter_finding_fn *fn, struct 
     struct db_options o = {.conninfo = pg_dsn(database),
                            .schema = "pg_catalog",
                            .once = true,
+                           .gate = &ask_gate,
                            .stall_warn_ms = -1,
                            .stall_drop_ms = -1};
     struct db *db = db_new(loop, &o);
@@ -373,6 +375,7 @@ check_wrong(const struct wrong_file *w)
     struct db_options o = {.conninfo = pg_dsn("example_jobs"),
                            .schema = "pg_catalog",
                            .once = true,
+                           .gate = &ask_gate,
                            .stall_warn_ms = -1,
                            .stall_drop_ms = -1};
     struct db *db = db_new(loop, &o);

@@ -12,6 +12,7 @@
 
 #include "gen/sql.h"
 #include "model/base/mem.h"
+#include "tests/sql/ask.h"
 #include "tests/sql/foreign.h"
 
 enum { ROUNDS = 6 };
@@ -63,7 +64,8 @@ open_victim(struct victim *v, const char *name)
                            .stall_warn_ms = -1,
                            .stall_drop_ms = -1,
                            .lock_timeout_ms = 500,
-                           .once = true};
+                           .once = true,
+                           .gate = &ask_gate};
     v->db = db_new(v->loop, &o);
     v->adapter = adapter_load(name, &e);
     if (!v->adapter)

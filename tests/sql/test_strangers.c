@@ -17,6 +17,7 @@
 #include "model/adapter/adapter_check.h"
 #include "model/base/console_sql.h"
 #include "model/base/mem.h"
+#include "tests/sql/ask.h"
 #include "tests/sql/core.h"
 
 enum { PLACES = 4, LOGINS = 3 };
@@ -106,6 +107,7 @@ open_logins(struct scene *s, bool native)
         struct db_options o = {.conninfo = dsn,
                                .schema = "pg_catalog",
                                .once = true,
+                               .gate = &ask_gate,
                                .stall_warn_ms = -1,
                                .stall_drop_ms = -1};
         s->logins[i] = db_new(s->loop, &o);
@@ -131,6 +133,7 @@ open_scene(struct scene *s, const char *name, const char *prefix)
     struct db_options o = {.conninfo = pg_dsn(s->database),
                            .schema = "pg_catalog",
                            .once = true,
+                           .gate = &ask_gate,
                            .stall_warn_ms = -1,
                            .stall_drop_ms = -1};
     s->db = db_new(s->loop, &o);
