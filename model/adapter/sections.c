@@ -111,9 +111,8 @@ cut_semicolon(char *sql)
         bool is_comment = (s[0] == '-' && s[1] == '-') || (s[0] == '/' && s[1] == '*');
         if (after == s && *s == ';' && !semicolon)
             semicolon = sql + (s - sql);
-        else if (!is_comment && (after > s || !strchr(" \t\r\n", *s)))
-            if (semicolon)
-                return; /* a second statement follows; sql_check reports it */
+        else if (semicolon && !is_comment && (after > s || !strchr(" \t\r\n", *s)))
+            return; /* a second statement follows; sql_check reports it */
         s = after > s ? after : s + 1;
     }
     if (semicolon)

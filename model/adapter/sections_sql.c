@@ -116,7 +116,7 @@ static const char *const macros[PLACEHOLDERS][2] = {
 static int
 placeholder_at(const char *s)
 {
-    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
+    for (size_t i = 0; *s == '{' && i < sizeof placeholders / sizeof *placeholders; i++)
         if (strncmp(s, placeholders[i], strlen(placeholders[i])) == 0)
             return (int)i;
     return -1;
@@ -183,7 +183,7 @@ sql_check(const char *sql)
             return "unknown placeholder";
         if (*s == '{' && is_macro(placeholder_at(s)) && !macro_end(s))
             return placeholder_at(s) == MS ? "{ms(...)} has no end" : "{error_key(...)} has no end";
-        has_words |= !strchr(" \t\r\n", *s);
+        has_words = has_words || !strchr(" \t\r\n", *s);
         s++;
     }
     return has_words ? NULL : "no statement";

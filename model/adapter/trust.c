@@ -501,8 +501,9 @@ passes(void *ctx, struct result *r, struct err *e)
 static char *
 with_server(struct db_stmt *stmt, const char *name)
 {
-    char *sql = xasprintf("select owners.*, here.identity, here.backend_pid from (%s) owners cross join (%s) here",
-                          stmt->sql, console_sql("server"));
+    char *sql = xasprintf(
+        "select owners.*, here.identity, here.backend_pid from (%s) owners cross join (%s) here",
+        stmt->sql, console_sql("server"));
 
     stmt->sql = sql;
     stmt->name = name;
