@@ -131,14 +131,6 @@ arm_wait_timer(struct db *db)
         db->wait_timer = loop_at(db->loop, at, on_wait_timer, db);
 }
 
-/* The process that has answered is the one that greeted us, so no pooler stands between. */
-static bool
-is_of_this_backend(const struct db *db, const struct result *r)
-{
-    return result_rows(r) > 0 &&
-           result_int(r, 0, result_col(r, "backend_pid"), 0) == db_backend_pid(db);
-}
-
 static void
 gate_reply(void *ctx, struct db_reply *reply)
 {
@@ -148,7 +140,8 @@ gate_reply(void *ctx, struct db_reply *reply)
     if (db->is_dead || e.kind == ERR_CONN || e.kind == ERR_AUTH)
         return; /* the connection is gone: answer the calls that wait */
     struct result *r = db_take(reply, 0);
-    db->is_direct = e.kind == ERR_NONE && is_of_this_backend(db, r);
+    if (e.kind == ERR_NONE)
+        db_keep(db, r);
     db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, r, &e);
     bool asks_more = !db->is_past_gate && e.kind == ERR_NONE && !db->is_asked_more;
     if (asks_more)
@@ -555,6 +548,13 @@ int
 db_backend_pid(const struct db *db)
 {
     return is_connected(db) ? PQbackendPID(db->conn) : 0;
+}
+
+void
+db_keep(struct db *db, const struct result *r)
+{
+    db->is_direct = db->conn && result_rows(r) > 0 &&
+                    result_int(r, 0, result_col(r, "backend_pid"), 0) == PQbackendPID(db->conn);
 }
 
 void

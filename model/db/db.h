@@ -75,9 +75,8 @@ struct db_stmt {
 /* After each connect the server, database or owner at the other end may be another one. The gate
  * checks that: it is one statement in a transaction of its own, before anything else runs. If
  * `passes` says no, every waiting call is answered with the gate's error (usually ERR_DENIED) and
- * the connection stops for good. If it says no without an error, `more` is asked, once. If it has
- * a column backend_pid with the process that greeted us, no pooler stands between: then the session
- * keeps guards and settings as prepared statements. */
+ * the connection stops for good. If it says no without an error, `more` is asked, once. db_keep()
+ * takes its answer, too. */
 struct db_gate {
     struct db_stmt stmt;
     bool (*passes)(void *ctx, struct result *r, struct err *e); /* takes r over */
@@ -144,6 +143,10 @@ void db_on_notify(struct db *db, db_notify_fn *fn, void *ctx);
 /* The process id of the server, as the server reported it; 0 = none. Behind a pooler the id is
  * invented. */
 int db_backend_pid(const struct db *db);
+/* r: the answer to sql/console/server.sql. If its backend_pid is the process that greeted us, no
+ * pooler stands between: then the session keeps the texts that stand before each call, guards and
+ * settings, as prepared statements. */
+void db_keep(struct db *db, const struct result *r);
 /* True if the server has confirmed that process, so no pooler stands between. Then a statement that
  * is sent twice in a row is parsed once, until db_own_session(false) or a new connection. If its
  * columns have changed meanwhile (an upgrade), it fails once with SQLSTATE 0A000. */

@@ -273,6 +273,7 @@ detected(void *ctx, struct db_reply *reply)
         return;
     }
     store_tap(s, "server", &reply->results[last], 1, NULL);
+    db_keep(s->db, reply->results[last]);
     if (!record_decode(&record_server, db_take(reply, last), &server, &e) || server.n != 1) {
         rowset_free(&server);
         try_later(s, s->source.state, &e);
