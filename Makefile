@@ -127,10 +127,10 @@ has     = for h in $1; do printf '\#include <%s>\n' $$h | $(CC) -w -include setj
 # --- building ------------------------------------------------------------------------------------
 # One build directory holds one set of flags: a change of compiler or flags rebuilds everything.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(CC) $(subst ','\'',$(ALLC) $(ALLLD))' >$@.new; \
-	if cmp -s $@.new $@; then rm $@.new; else \
+	@mkdir -p $(@D); new=$@.$$$$; printf '%s\n' '$(CC) $(subst ','\'',$(ALLC) $(ALLLD))' >$$new; \
+	if cmp -s $$new $@; then rm $$new; else \
 	  command -v $(firstword $(CC)) >/dev/null || { echo 'make: no C compiler ($(CC)): sudo make deps' >&2; exit 1; }; \
-	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h microhttpd.h,deps) mv $@.new $@; fi
+	  $(call has,ncurses.h libpq-fe.h uuid/uuid.h zstd.h microhttpd.h,deps) mv $$new $@; fi
 
 # The settings of a queue: what verbs and forms say of a row of setting_rules(), see there.
 define SETTINGS
