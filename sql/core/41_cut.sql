@@ -197,8 +197,10 @@ comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cu
 -- two kinds of jobs are not put at the end: the first job of a queue that was idle, and jobs that are more urgent than
 -- the free jobs of their own queue. Each of them gets a lease of its own, with one of the 50 numbers before another
 -- lease: before the first free lease of all, or before the first free lease of the same queue that is less urgent. A
--- queue is idle only if none of its jobs runs either, so a queue that pushes all the time can't stay in front. Two
--- leases may get the same number one after the other: their versions differ.
+-- queue is idle only if none of its jobs runs either, so a queue that pushes all the time can't stay in front, and only
+-- if the last step has not left it waiting: on a slow server such a queue may have no lease between two steps, and a
+-- lease of one job among larger ones makes each claim after it split a lease. Two leases may get the same number one
+-- after the other: their versions differ.
 create or replace function front_jobs(t tick, woken text[])
 returns table (queue text, idle boolean, seq bigint[], high bigint[], low bigint, chunk int, max_tries smallint,
     history "char", lease_time interval, run_timeout interval, priority smallint, job bigint, before bigint)
@@ -207,7 +209,7 @@ language sql stable as $$
         select lease, queue, priority from work_queue where lease >= t.free and lock_key is null
     ), comer as materialized (
         select c.queue, r.seq, r.high, r.low, r.chunk, l.max_tries, l.history, l.lease_time, l.run_timeout,
-               not exists (select from free f where f.queue = c.queue)
+               c.queue <> all(t.waiting) and not exists (select from free f where f.queue = c.queue)
                and not exists (select from live l where l.queue = c.queue) as idle
         from (select distinct unnest(woken) as queue) n join queue_config c on c.queue = n.queue
         cross join lateral newest_cursor(c.queue) r cross join lateral lease_terms(c) l

@@ -306,20 +306,23 @@ language plpgsql immutable set search_path from current as $$
 declare
     s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
     r float8 := greatest(0, t.jobs - free) / s;
+    took float8 := least(0.2, extract(epoch from clock_timestamp() - now())); -- this step so far
     -- 30 ms of work, so that new jobs do not wait long behind it; from 25,000 jobs a second on 100 ms, because a step
-    -- takes longer there
+    -- takes longer there; on a slow server what is claimed during a step and the wait after it
     ahead int;
 begin
     rate := case when r > t.rate then least(r, 2 * t.rate + 1000) else t.rate + (r - t.rate) * least(1, s) end;
-    ahead := 0.1 * rate * greatest(0.3, least(1, rate / 25000));
+    ahead := rate * greatest(0.03, 0.1 * least(1, rate / 25000), 5 * took);
     want := case when more and free < t.filled / 8 then least(2 * t.want, greatest(t.want, 100, 2 * ahead))
                  else t.want end;
     want := least(20000, greatest(want, ahead));
     wait := case when not more then 10 when free_after = 0 then 1
-                 else least(20, greatest(1, (400.0 * free_after / greatest(1, rate))::int)) end;
+                 -- at least three times as long as a step, so that on a slow server the clients get the processor
+                 else least(greatest(20, 3000 * took), 250, greatest(1, 400.0 * free_after / greatest(1, rate))) end;
 end $$;
-comment on function pace(tick, int, int, boolean) is 'How many jobs to keep free (30 to 100 ms of work, up to twice as '
-    'many if they ran out), and when to come back (before half of them are claimed)';
+comment on function pace(tick, int, int, boolean) is 'How many jobs to keep free (30 to 100 ms of work, more if steps '
+    'take long, and up to twice as many if they ran out), and when to come back (before half of them are '
+    'claimed)';
 
 create or replace function must_cut(t tick, free int) returns boolean
 language sql stable as $$
@@ -566,7 +569,7 @@ begin
         new.patrol := coalesce(p.upto, '');
         woken := woken || nullif(p.queues, '{}');
     end if;
-    if cardinality(woken) > 0 then
+    if cardinality(woken) > 0 and t.settled is null then -- after a take-over every queue is woken
         select * into p from cut_front(new, woken);
         new := p.t;
         cut := p.jobs;

@@ -38,6 +38,7 @@ skip() { # engine, reason
 has() { [ -z "${skipped[$1]:-}" ]; }
 
 finish() {
+    slow_end
     stop_scheduler
     "${as[@]}" "$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true
     rm -rf "$dir"
@@ -77,7 +78,7 @@ sql() {
 bench() { # engine, script, clients, seconds, more of pgbench's options
     local e=$1 s=$2 c=$3 t=$4
     shift 4
-    "$bin/pgbench" -n -M prepared -f "$s" -c "$c" -j 1 -T "$t" "$@" "$(base "$e")" >"$dir/pgbench.out" 2>"$dir/pgbench.err" || {
+    "${slow_join[@]}" "$bin/pgbench" -n -M prepared -f "$s" -c "$c" -j 1 -T "$t" "$@" "$(base "$e")" >"$dir/pgbench.out" 2>"$dir/pgbench.err" || {
         say "pgbench of $(basename "$s") failed: $(grep -m1 -i error "$dir/pgbench.err")"
         return 1
     }
@@ -88,7 +89,7 @@ tps() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$dir/pgbench.out"; }
 scheduler_pid=
 start_scheduler() { # database (ours)
     [ -x "$QUEUETOP" ] || { say "$QUEUETOP is missing: make"; exit 1; }
-    "${clock[@]}" "$QUEUETOP" schedule "host=$dir user=postgres dbname=${1:-ours}" >>"$dir/schedule.log" 2>&1 &
+    "${slow_join[@]}" "${clock[@]}" "$QUEUETOP" schedule "host=$dir user=postgres dbname=${1:-ours}" >>"$dir/schedule.log" 2>&1 &
     scheduler_pid=$!
 }
 stop_scheduler() {
@@ -96,6 +97,68 @@ stop_scheduler() {
     kill "$scheduler_pid" 2>/dev/null || true
     wait "$scheduler_pid" 2>/dev/null || true
     scheduler_pid=
+}
+
+# slow_down PERCENT [PROGRAMS]: from here on all processes of the server together get PERCENT of one core, before all other
+# processes of the machine: by a cgroup, or, if none can be made, stopped and continued in turn. slow_join: a command that
+# runs in the group. If stopped: the children of this bench with these names (a pattern) are, too. slow_end ends it.
+slow_join=() slow_loop=''
+slow_group=/sys/fs/cgroup$([ ! -d /sys/fs/cgroup/cpu ] || echo /cpu)/queuetop-bench-$$
+slow_down() {
+    local main p
+    main=$(head -1 "$dir/data/postmaster.pid")
+    if mkdir "$slow_group" 2>/dev/null && slow_limit "$1"; then
+        for p in $main $(pgrep -P "$main"); do
+            echo "$p" >"$slow_group/cgroup.procs" 2>/dev/null || true # it has just ended
+        done
+        # shellcheck disable=SC2016 # its own $0 and $$
+        slow_join=(sh -c 'echo $$ >"$0" && exec "$@"' "$slow_group/cgroup.procs")
+        slow_fact "$1 % of a core, by a cgroup"
+    else
+        rmdir "$slow_group" 2>/dev/null || true
+        slow_stop "$main" "$1" "${2:-}" &
+        slow_loop=$!
+        slow_fact "$1 % of a core, stopped and continued"
+    fi
+}
+slow_limit() { # percent
+    if [ -e "$slow_group/cpu.max" ]; then
+        echo "$(($1 * 1000)) 100000" >"$slow_group/cpu.max" && echo 10000 >"$slow_group/cpu.weight"
+    else
+        echo $(($1 * 1000)) >"$slow_group/cpu.cfs_quota_us" && echo 262144 >"$slow_group/cpu.shares"
+    fi 2>/dev/null
+}
+slow_fact() { grep -q "slowed to:.*$1" "$RAW" 2>/dev/null || fact "slowed to:" "$1"; }
+slow_all() { # the postmaster, programs: all that is slow if it is stopped
+    echo "$1"
+    pgrep -P "$1" || true
+    [ -z "${2:-}" ] || pgrep -g 0 -x "$2" || true
+}
+slow_stop() { # the postmaster, percent, programs: all run for 10 ms of each 10 ms / PERCENT
+    [ "$2" -lt 100 ] || return 0
+    while kill -0 $$ 2>/dev/null; do
+        # shellcheck disable=SC2046 # one word each
+        kill -STOP $(slow_all "$1" "$3") 2>/dev/null || true
+        sleep "$(awk -v p="$2" 'BEGIN { print 1 / p - 0.01 }')"
+        # shellcheck disable=SC2046
+        kill -CONT $(slow_all "$1" "$3") 2>/dev/null || true
+        sleep 0.01
+    done
+}
+slow_end() {
+    local p
+    if [ -n "$slow_loop" ]; then
+        kill "$slow_loop" 2>/dev/null || true
+        wait "$slow_loop" 2>/dev/null || true
+        # shellcheck disable=SC2046
+        kill -CONT $(slow_all "$(head -1 "$dir/data/postmaster.pid")" 'pgbench|queuetop') 2>/dev/null || true
+    fi
+    while [ -d "$slow_group" ] && ! rmdir "$slow_group" 2>/dev/null; do
+        while read -r p; do
+            echo "$p" >"${slow_group%/*}/cgroup.procs" 2>/dev/null || true
+        done < <(cat "$slow_group/cgroup.procs" 2>/dev/null)
+    done
+    slow_loop='' slow_join=()
 }
 
 pages() { # engine: pages of its tables and indexes read so far. What a session reads is counted within a second

@@ -4,7 +4,7 @@
 #   make bench [T="push work"]  or  tests/bench/run.sh [PART...]
 # Parts that run without PART: push work level counters held counts fair latency programs. Only if they are named: urgent (a
 # part of fair), queues, designs, instructions (by valgrind), bulk, upgrade, console, screens (WATCH=60 BUDGET=2),
-# foreign (ROWS=10000000), hour (SECONDS=3600), long (SECONDS=7200), starved (SECONDS=90 PERCENT=5). console, foreign,
+# foreign (ROWS=10000000), hour (SECONDS=3600), long (SECONDS=7200), starved (SECONDS=90 PERCENT=5), slow (PERCENT=25). console, foreign,
 # starved, upgrade and screens run alone.
 # Variables of the environment:
 #   SECONDS_EACH=5    seconds of a run         ROUNDS=3         rounds
@@ -15,7 +15,7 @@
 # It prints the figures as they come, then the table (tests/bench/table.sh RAW makes it again; --readme writes it into README.md).
 set -euo pipefail
 here=$(dirname "$0")
-for f in lib engines push work designs instructions held counts fair latency queues bulk hour long starved; do
+for f in lib engines push work designs instructions held counts fair latency queues bulk hour long starved slow; do
     # shellcheck source=/dev/null
     . "$here/$f.sh"
 done
@@ -31,7 +31,7 @@ for p in $parts; do
     [ "$(type -t "part_$p")" = function ] || { say "no part $p"; exit 2; }
 done
 # shellcheck disable=SC2154 # lib.sh sets it
-[ "$parts" = starved ] || "$src/tests/engines.sh"
+[[ $parts =~ ^(starved|slow)$ ]] || "$src/tests/engines.sh"
 mkdir -p "$cache"
 RAW=${RAW:-$cache/raw-$(date +%Y%m%d-%H%M%S)}
 start_server

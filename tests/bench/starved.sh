@@ -6,12 +6,12 @@
 # screen shows its effect, seconds and exit code of each verb, statements that were cancelled, connections made, and the
 # processor time of the console's session as a part of all that the server got.
 
-starved_secs=${HOUR:-90} starved_pct=${PERCENT:-5} starved_loop='' starved_group=/nonexistent
+starved_secs=${HOUR:-90} starved_pct=${PERCENT:-5}
 
 part_starved() {
     command -v tmux >/dev/null || { say "starved: tmux is missing: make deps-check"; exit 1; }
     starved_ready
-    starved_begin
+    slow_down "$starved_pct"
     starved_watch
     starved_verbs
     figure starved "statements cancelled" ours "$(grep -c 'canceling statement' "$dir/log" || true)"
@@ -20,7 +20,7 @@ part_starved() {
 }
 
 starved_ready() {
-    trap 'tmux -L "starved$$" kill-server 2>/dev/null || true; starved_free; finish; rmdir "$starved_group" 2>/dev/null || true' EXIT
+    trap 'tmux -L "starved$$" kill-server 2>/dev/null || true; finish' EXIT
     psql -XAtq -d postgres -c "create database starved" -c "create role watch superuser login"
     "$QUEUETOP" install -d starved >/dev/null
     psql -XAtq -d starved -c "insert into queues.queue (queue) select 'mails' || n % 20 from generate_series(1, 40000) n"
@@ -29,51 +29,6 @@ starved_ready() {
         "select count(*) from queues.complete('n' || :client_id, :l::bigint[], :v::int[], :s::bigint[]);" >"$dir/starved.claim"
     "$bin/pgbench" -n -M prepared -f "$dir/starved.claim" -c "${LOADERS:-2}" -T 3600 starved >/dev/null 2>"$dir/pgbench.err" &
     starved_load=$!
-}
-
-# From here on the server is slow.
-starved_begin() {
-    local root=/sys/fs/cgroup main
-    main=$(head -1 "$dir/data/postmaster.pid")
-    [ ! -d $root/cpu ] || root=$root/cpu
-    starved_group=$root/queuetop-bench-$$
-    if mkdir "$starved_group" 2>/dev/null && {
-        if [ -e "$starved_group/cpu.max" ]; then
-            echo "$((starved_pct * 1000)) 100000" >"$starved_group/cpu.max"
-        else
-            echo $((starved_pct * 1000)) >"$starved_group/cpu.cfs_quota_us"
-        fi
-    } 2>/dev/null; then
-        for p in $main $(pgrep -P "$main"); do
-            echo "$p" >"$starved_group/cgroup.procs" 2>/dev/null || true # it has just ended
-        done
-        fact "starved:" "$starved_pct % of a core, by a cgroup"
-    else
-        starved_stop "$main" &
-        starved_loop=$!
-        fact "starved:" "$starved_pct % of a core, stopped and continued"
-    fi
-}
-
-starved_stop() { # the postmaster: all run for 10 ms of each 10 ms / PERCENT
-    while :; do
-        # shellcheck disable=SC2046 # one word each
-        kill -STOP "$1" $(pgrep -P "$1") 2>/dev/null || true
-        sleep "$(awk -v p="$starved_pct" 'BEGIN { print 1 / p - 0.01 }')"
-        # shellcheck disable=SC2046
-        kill -CONT "$1" $(pgrep -P "$1") 2>/dev/null || true
-        sleep 0.01
-    done
-}
-
-starved_free() {
-    [ -z "$starved_loop" ] || kill "$starved_loop" 2>/dev/null || true
-    local p
-    while read -r p; do
-        echo "$p" >"${starved_group%/*}/cgroup.procs" 2>/dev/null || true
-    done < <(cat "$starved_group/cgroup.procs" 2>/dev/null)
-    # shellcheck disable=SC2046
-    [ -z "$starved_loop" ] || kill -CONT $(head -1 "$dir/data/postmaster.pid") $(pgrep -P "$(head -1 "$dir/data/postmaster.pid")") 2>/dev/null || true
 }
 
 starved_screen() { tmux -L "starved$$" capture-pane -p; }

@@ -92,11 +92,13 @@ BEGIN {
     note["latency"] = "graphile-worker: its own runner with its published settings. Idle: processor time of the worker, the scheduler and all processes of the server."
     title["long"] = "a mixed load with all that happens in a day, means"; ratios["long"] = "last/second"
     note["long"] = "At the end the sums are checked (tests/bench/long.sh)."
+    title["slow"] = "on a slow machine, jobs/s"; ratios["slow"] = "ours/plain both/plain"
+    note["slow"] = "Claim 10, complete 10, 4 clients; the first seconds after the start of the scheduler count (tests/bench/slow.sh)."
     title["starved"] = "a server with a twentieth of a core"
     note["starved"] = "Two clients that claim and complete without a pause beside it (tests/bench/starved.sh)."
     note["hour"] = "From the second tenth to the last only history should grow, until its retention is over (tests/bench/hour.sh)."
     note["programs"] = "24 at a time: ours in C through the library, graphile-worker with its published settings (local queue of 500, batched completion)."
-    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour long starved"
+    order = "push work wal walfull designs designs:_wal instructions level counters held counts fair queues latency programs hour long starved slow"
 }
 $1 == "fact" { if ($2 !~ /^seconds of/ && !($2 in fact)) { fact[$2] = $4; facts = facts (facts ? "; " : "") $2 " " $4 } next }
 $1 == "skip" { why[$2] = $4; next }

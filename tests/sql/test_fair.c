@@ -231,6 +231,65 @@ little_is_kept_ready(void **state)
     PQfinish(c);
 }
 
+/* On a slow server a step takes long. What is kept ready lasts for a step and the wait after it,
+ * and the scheduler leaves the clients most of the processor. */
+static void
+a_slow_step_keeps_more_ready(void **state)
+{
+    PGconn *c = core_new("slow");
+
+    (void)state;
+    pg_run(c, "begin; do $$ begin while clock_timestamp() < now() + interval '200 ms' loop end "
+              "loop; end $$");
+    static const char slow[] =
+        "select p.%s from (select * from tick order by tick desc limit 1) k, "
+        "jsonb_populate_record(null::tick, to_jsonb(k) || jsonb_build_object('rate', 2000, 'want', "
+        "20, 'jobs', 4000, 'filled', 4000, 'cut_at', clock_timestamp())) t, "
+        "pace(t, 4000, 4000, true) p";
+    assert_in_range(pg_int(c, slow, "want"), 1500, 2000); /* a second of work: 5 * 0.2 s */
+    assert_int_equal(pg_int(c, slow, "wait"), 250);
+    pg_run(c, "rollback");
+    PQfinish(c);
+}
+
+/* If the last step has left a queue waiting, it was not idle. A lease of one job in front of others
+ * would make each claim after it split a lease. */
+static void
+who_waits_was_not_idle(void **state)
+{
+    PGconn *c = core_new("waits");
+
+    (void)state;
+    pg_run(c, "select t.many('a', 'a', 100), t.many('b', 'b', 1)");
+    core_settle(c);
+    pg_run(c, "select t.claim('n', 1, null, '{b}'), t.done('n'), t.many('b', 'b', 3)");
+    static const char fronts[] =
+        "select count(*) from (select * from tick order by tick desc limit 1) k, "
+        "jsonb_populate_record(null::tick, to_jsonb(k) || jsonb_build_object('waiting', %s)) t, "
+        "front_jobs(t, '{b}') where idle";
+    assert_int_equal(pg_int(c, fronts, "'[]'::jsonb"), 1);
+    assert_int_equal(pg_int(c, fronts, "'[\"b\"]'::jsonb"), 0);
+    PQfinish(c);
+}
+
+/* A claim that finds nothing pauses while jobs wait for the next step, but not for ever. */
+static void
+a_claim_awaits_the_step(void **state)
+{
+    PGconn *c = core_new("awaits");
+
+    (void)state;
+    core_settle(c);
+    expect(c, "f", "select await_step('n', 0)");
+    pg_run(c, "update tick set more = true");
+    expect(c, "t", "select await_step('n', 0) and await_step('n', 4)");
+    expect(c, "f", "select await_step('n', 5)");
+    pg_run(c, "select node_start('n', gen_random_uuid(), 'h', 1, 'v', 1, null, 4); update node set "
+              "state = 'draining'");
+    expect(c, "f", "select await_step('n', 0)");
+    PQfinish(c);
+}
+
 /* Measured leases keep the proportion of the weights, however little each queue's share is. */
 static void
 leases_follow_the_weights(void **state)
@@ -309,6 +368,9 @@ main(void)
         cmocka_unit_test(an_unserved_queue_stops_nobody),
         cmocka_unit_test(small_leases_where_weights_differ),
         cmocka_unit_test(little_is_kept_ready),
+        cmocka_unit_test(a_slow_step_keeps_more_ready),
+        cmocka_unit_test(who_waits_was_not_idle),
+        cmocka_unit_test(a_claim_awaits_the_step),
         cmocka_unit_test(leases_follow_the_weights),
         cmocka_unit_test(urgent_means_now),
     };

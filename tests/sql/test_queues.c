@@ -73,7 +73,7 @@ step_beside(int idle)
 
     pg_run(c, "select t.pushed(%d)", idle);
     pg_run(c, "call t.work_off()");
-    pg_run(c, "select t.many('busy', 'b', 1000)");
+    pg_run(c, "update tick set want = 20, rate = 0; select t.many('busy', 'b', 1000)");
     core_settle(c);
     pg_run(c, "vacuum");
     pg_run(c,
