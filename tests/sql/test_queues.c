@@ -162,15 +162,22 @@ limited_beside(int idle)
     core_settle(c);
     expect(c, "{busy}", "select limited from tick order by tick desc limit 1");
     pg_run(c, "vacuum");
-    pg_run(c, "update scheduler set until = clock_timestamp() + interval '9 s' where term > "
-              "0; update tick set day_at = 'infinity', mark_at = 'infinity', limited_at = "
-              "'-infinity', settled = null; "
-              "update fold set at = now(), ms = 1000000");
-    int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
+    /* The least of some steps, each undone: if the machine pauses for longer than a scheduler
+     * lives, the step takes over and looks at every queue. */
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        pg_run(c, "begin; update scheduler set until = clock_timestamp() + interval '9 s' where "
+                  "term > 0; update tick set day_at = 'infinity', mark_at = 'infinity', "
+                  "limited_at = '-infinity', settled = null; "
+                  "update fold set at = now(), ms = 1000000");
+        int64_t pages = pg_int(c, "select t.pages('select * from schedule(''test'')')");
+        pg_run(c, "rollback");
+        least = pages < least ? pages : least;
+    }
     PQfinish(c);
     pg_run(c = pg_connect(pg_dsn("postgres")), "drop database limited");
     PQfinish(c);
-    return pages;
+    return least;
 }
 
 static void
