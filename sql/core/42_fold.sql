@@ -265,6 +265,7 @@ begin
         -- after a restore all of them are old: do not delete all at once
         exit when clock_timestamp() > begun + interval '200 ms';
     end loop;
+    -- n + 0: by cursor_number, in the order of numbers; cursor_queue begins with the queue
     hi := array[(select max(tick) from tick), (select max(n + 0) from cursor), (select max(n) from mark),
                 extract(epoch from trim_minutes(to_timestamp(coalesce(lo[4], 0))))::bigint,
                 (select f.fold from fold f where f.fold >= coalesce(lo[5], 0) order by f.fold limit 1),

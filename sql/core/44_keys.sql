@@ -206,7 +206,7 @@ begin
             select l.lease from live l
             where l.lock_key is null
               and exists (select from unnest(l.seqs) s where seqs[width_bucket(s, seqs)] = s offset 0)))
-        order by w.lease + 0 for update skip locked
+        order by w.lease + 0 for update skip locked -- + 0: by the list, as 10_tables says
     ), ours as materialized (
         select f.lease, s as seq from free f cross join unnest(f.seqs) s where seqs[width_bucket(s, seqs)] = s
     ), cut as materialized (
@@ -490,7 +490,7 @@ begin
         where w.lock_key is null and w.lease = any(array(
             select f.lease from (select l.lease, unnest(l.seqs) as seq from live l where l.lock_key is null) f
             join queue q on q.seq = f.seq and q.id = any(seen.waits)))
-        order by w.lease + 0 for update skip locked) z;
+        order by w.lease + 0 for update skip locked) z; -- + 0: by the list, as 10_tables says
     select * into done from expire_jobs(seen.waits, leases);
     n := coalesce(cardinality(done.gone), 0);
     queues := done.queues;

@@ -75,7 +75,7 @@ declare
     till timestamptz;
 begin
     perform from work_queue w where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
-    order by w.lease + 0 for update;
+    order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
     till := clock_timestamp();
     return query
     with matched as materialized (
@@ -326,7 +326,7 @@ declare
     till timestamptz;
 begin
     perform from work_queue w where w.lease = any(complete_whole.leases) and w.lock_key = complete_whole.node
-    order by w.lease + 0 for update;
+    order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
     till := clock_timestamp();
     with whole_leases as materialized (
         select * from leave_whole(complete_whole.node, complete_whole.leases, versions, complete_whole.seqs,
@@ -640,7 +640,7 @@ begin
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node
-    order by w.lease + 0 for update;
+    order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
     till := clock_timestamp();
     with matched as materialized (
         select * from leave_leases(fail.node, fail.leases, versions, fail.seqs)

@@ -166,10 +166,12 @@ begin
             -- long enough for a claim or an answer that is a transaction of its own
             perform set_config('lock_timeout', '50ms', true);
             locked := locked || array(select w.lease from work_queue w
+                                      -- + 0: by the list, as 10_tables says
                                       where w.lease = any(fresh) order by w.lease + 0 for update);
             perform set_config('lock_timeout', wait, true);
         exception when lock_not_available then
             locked := locked || array(select w.lease from work_queue w
+                                      -- + 0: by the list, as 10_tables says
                                       where w.lease = any(fresh) order by w.lease + 0 for update skip locked);
         end;
     end loop;

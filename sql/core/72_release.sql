@@ -89,7 +89,7 @@ begin
                                     and (l.lock_timeout < now() or not expired_only)
                                   order by l.lease limit 500))
           and w.lock_key = release.node and (w.lock_timeout < now() or not expired_only)
-        order by w.lease + 0 for update skip locked) z;
+        order by w.lease + 0 for update skip locked) z; -- + 0: by the list, as 10_tables says
     select array_agg(l.lease) into busy from live l
     where l.lock_key = release.node and (l.lock_timeout < now() or not expired_only) and l.lease <> all(leases);
     left_ := cardinality(leases) >= 500;
@@ -167,6 +167,7 @@ begin
         ), locked_leases as materialized (
             select w.lease, w.lock_timeout from work_queue w
             where w.lease = any(array(select lease from asked_for)) and w.lock_key is not null
+              -- + 0: by the list, as 10_tables says
               and (extend_leases.node is null or w.lock_key = extend_leases.node) order by w.lease + 0 for update
         ), extended as (
             update work_queue w set lock_timeout = greatest(w.lock_timeout, now() + extend_leases.by)

@@ -13,7 +13,7 @@ begin
         begin
             perform set_config('lock_timeout', '100ms', true);
             perform from work_queue w where w.lease = any(leases) and w.lock_key is null
-            order by w.lease + 0 for update;
+            order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
             perform set_config('lock_timeout', wait, true);
         exception when lock_not_available then
             raise 'somebody is just claiming jobs of queue "%" in a transaction that stays open: nothing was changed, '
@@ -23,7 +23,7 @@ begin
     end if;
     with locked_leases as materialized (
         select w.lease from work_queue w where w.lease = any(leases) and w.lock_key is null
-        order by w.lease + 0
+        order by w.lease + 0 -- + 0: by the list, as 10_tables says
         for update skip locked
     ), uncut_leases as (
         delete from work_queue w using locked_leases l where w.lease = l.lease returning w.priority, w.seqs

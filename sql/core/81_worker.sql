@@ -61,7 +61,7 @@ begin
         where w.lease = any(array(select l.lease from live l where l.lock_key = keep_only.node))
           and w.lock_key = keep_only.node and w.lease <> all(keep_only.leases)
           and exists (select from node x where x.lock_key = keep_only.node and x.session = keep_only.session)
-        order by w.lease + 0 for update of w) z;
+        order by w.lease + 0 for update of w) z; -- + 0: by the list, as 10_tables says
     if mine is null then
         return 0;
     end if;
