@@ -293,6 +293,12 @@ adapter_schema(const struct adapter *a)
 }
 
 const char *
+adapter_risk(const struct adapter *a)
+{
+    return a->now && !strcmp(adapter_name(a), "native") ? a->now->place.owners.risk : NULL;
+}
+
+const char *
 adapter_default_schema(const struct adapter *a)
 {
     return sections_header(&a->file->text, "schema");

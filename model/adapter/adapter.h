@@ -171,6 +171,8 @@ const char *adapter_source(const struct adapter *a); /* its text */
 const char *adapter_origin(const struct adapter *a); /* the file it is from; "" = built in */
 
 const char *adapter_schema(const struct adapter *a); /* NULL = none chosen yet */
+/* Of our own queue, when it was opened: owners.risk. */
+const char *adapter_risk(const struct adapter *a);
 const char *adapter_default_schema(const struct adapter *a);
 const char *adapter_name(const struct adapter *a);
 const char *adapter_title(const struct adapter *a);

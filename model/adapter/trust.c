@@ -174,7 +174,7 @@ trust_answer(struct trust *t, const struct owners *shown)
 
 struct owner_row { /* sql/console/owners.sql */
     int64_t role, place, place_owner, me;
-    const char *name, *object, *place_acl, *power;
+    const char *name, *object, *place_acl, *power, *risk;
     int known, creates, acts;
 };
 
@@ -192,6 +192,7 @@ static const struct field owner_fields[] = {
     {"place_acl",   F_STR,  F(place_acl),   false},
     {"me",          F_I64,  F(me),          false},
     {"power",       F_STR,  F(power),       false},
+    {"risk",        F_STR,  F(risk),        false},
 };
 #undef F
 
@@ -221,6 +222,7 @@ take_place(struct owners *o, const struct owner_row *row, const struct result *r
 {
     o->is_there = true;
     o->power = *row->power ? xstrdup(row->power) : NULL;
+    o->risk = *row->risk ? xstrdup(row->risk) : NULL;
     o->me = row->me;
     o->place = xasprintf("%" PRId64, row->place);
     o->place_owner = xasprintf("%" PRId64, row->place_owner);
@@ -302,6 +304,7 @@ owners_done(struct owners *o)
     free(o->strangers);
     free(o->server);
     free(o->power);
+    free(o->risk);
     free(o->names);
     free(o->allowed);
     free(o->act_roles);
@@ -330,6 +333,7 @@ owners_copy(struct owners *to, const struct owners *from)
     }
     to->server = copy_text(from->server);
     to->power = copy_text(from->power);
+    to->risk = copy_text(from->risk);
     to->names = copy_text(from->names);
     to->allowed = copy_text(from->allowed);
     to->act_roles = copy_text(from->act_roles);
@@ -492,6 +496,7 @@ passes(void *ctx, struct result *r, struct err *e)
     if (!owners_judge(r, g->trust, identity, &o, e))
         return false;
     bool ok = owners_pass(&o, "the queue", g->schema, e) &&
+              (!g->refuses_risk || !o.risk || fail(e, ERR_DENIED, "%s", o.risk)) &&
               (o.is_there || !o.is_plain); /* if not: db.more is asked */
     owners_done(&o);
     return ok;

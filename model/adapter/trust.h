@@ -80,6 +80,8 @@ struct owners {    /* the owners of all objects that one adapter uses in one sch
     char *names;     /* of them: "mallory, eve"; "" = none */
     char *allowed;   /* the others, as an array of OIDs */
     char *act_roles; /* whose code only an act would run: neither strangers nor allowed */
+    char *risk;      /* somebody's right by which his code could run as the owner, as a sentence;
+                        NULL = none */
     char *act_why;   /* the sentence about them; NULL = there are none */
     char *place, *place_owner, *place_acl; /* of the schema; acl NULL = the usual rights */
 };
@@ -153,6 +155,7 @@ struct schema_gate { /* everything in a schema; asked on each new connection */
     char *schema;
     char *sql, *plain_sql;
     bool stays;              /* schema_gate_stay */
+    bool refuses_risk;       /* owners.risk ends the connection; the caller sets it */
     struct place_gate place; /* of the first connection */
 };
 /* trust is borrowed. */

@@ -29,6 +29,7 @@
 -- membership can be one that allows only to administer the role (neither INHERIT nor SET; who makes a role has such a
 -- one, granted by the first superuser): it is not followed. Older versions lack the two columns, so they are read as
 -- fields of the row.
+-- risk: a right of somebody else in the schema that the functions of our own queue refuse.
 -- power: the right of this login that reaches beyond its database, in words; NULL = none. The code of another owner
 -- would have this right. So the owner of the database is known only to a login without such a right, and so are his
 -- grants. SET ROLE gives no right up, so what counts is the login's own role (session_user).
@@ -201,6 +202,7 @@ owned (owner, rank, class, id, acts) as (
     select l.lanowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_language l on l.oid = t.id
     where t.class = 'pg_language'::regclass
 ),
+-- part: risk_of_others
 named (role, creates, rank, class, id, acts) as (
     select owner, false, rank, class, id, acts from owned
     union all
@@ -221,7 +223,7 @@ select roles.role::bigint as role,
                             or roles.role is not distinct from base.known) as known,
        roles.creates, roles.acts, pg_catalog.pg_describe_object(roles.class, roles.id, 0) as object,
        place.oid::bigint as place, place.nspowner::bigint as place_owner, place.nspacl::text as place_acl,
-       me.oid::bigint as me, me.power,
+       me.oid::bigint as me, me.power, (select said from risk) as risk,
        case when $6::oid[] is not null and not roles.creates and roles.role <> all($6::oid[])
                  and not coalesce(roles.acts and roles.role = any($8::oid[]), false)
             then pg_catalog.concat('owner ', r.rolname)::int

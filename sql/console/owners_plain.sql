@@ -44,6 +44,7 @@ stranger as materialized (
            ) owned (owner)
            where owned.owner <> 10 and owned.owner not in (select oid from trusted)) as is_there
 ),
+-- part: risk_of_others
 roles (role, name, known, creates) as (
     select t.oid, r.rolname::text, true, false from trusted t join pg_catalog.pg_roles r on r.oid = t.oid
     union all
@@ -56,7 +57,7 @@ roles (role, name, known, creates) as (
 select roles.role::bigint as role, roles.name, roles.known, roles.creates, false as acts, '' as object,
        place.oid::bigint as place,
        (case when place.nspowner = base.owners then base.owner else place.nspowner end)::bigint as place_owner,
-       place.nspacl::text as place_acl, me.oid::bigint as me, me.power,
+       place.nspacl::text as place_acl, me.oid::bigint as me, me.power, (select said from risk) as risk,
        case when stranger.is_there then pg_catalog.concat('something here belongs to another role')::int end as refused,
        true as plain
 from roles

@@ -379,6 +379,19 @@ the_database(void **state)
     assert_int_equal(judged(CHECK_XIDS), VERDICT_WELL);
 }
 
+static void
+rights_of_others(void **state)
+{
+    (void)state;
+    (void)judged(CHECK_RIGHTS);
+    assert_false(seen.seen[CHECK_RIGHTS].known); /* another system */
+    look.is_native = true;
+    assert_int_equal(judged(CHECK_RIGHTS), VERDICT_WELL);
+    look.risk = "mallory has CREATE";
+    assert_int_equal(judged(CHECK_RIGHTS), VERDICT_BAD);
+    assert_string_equal(seen.seen[CHECK_RIGHTS].text, "mallory has CREATE");
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int
@@ -397,6 +410,7 @@ main(void)
                                        CASE(nodes_that_do_not_tell_their_leases),
                                        CASE(leases_of_queues),
                                        CASE(nobody_lives),
+                                       CASE(rights_of_others),
                                        CASE(books_of_the_whole),
                                        CASE(never_empty),
                                        CASE(the_database)};

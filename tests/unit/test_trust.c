@@ -13,7 +13,7 @@
 
 static const char *const columns[] = {"role",      "name",  "known", "creates",
                                       "object",    "place", "me",    "place_owner",
-                                      "place_acl", "power", "acts"};
+                                      "place_acl", "power", "acts",  "risk"};
 
 struct owner_of {
     const char *role, *name, *known, *creates, *me, *acts;
@@ -22,15 +22,15 @@ struct owner_of {
 static struct owners
 judged(const struct owner_of *rows, int n, const struct trust *t, const char *server)
 {
-    struct result *r = result_new(columns, 11);
+    struct result *r = result_new(columns, 12);
     struct owners o;
     struct err e;
 
     for (int i = 0; i < n; i++) {
         const char *cells[] = {rows[i].role, rows[i].name, rows[i].known, rows[i].creates,
                                "table t",    "2200",       rows[i].me,    "10",
-                               NULL,         NULL,         rows[i].acts};
-        for (int k = 0; k < 11; k++)
+                               NULL,         NULL,         rows[i].acts,  "app has"};
+        for (int k = 0; k < 12; k++)
             result_put(r, i, k, cells[k], cells[k] ? (int)strlen(cells[k]) : 0);
     }
     assert_true(owners_judge(r, t, server, &o, &e));
@@ -54,6 +54,7 @@ test_names(void **state)
     assert_string_equal(o.names, "app, mallory, x");
     assert_string_equal(o.allowed, "{10}");
     assert_true(o.is_open);
+    assert_string_equal(o.risk, "app has");
     owners_done(&o);
     trust_names(t, " app ,public,");
     o = judged(both, 4, t, "7/1");

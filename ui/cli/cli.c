@@ -513,6 +513,7 @@ gate_of(struct cli *c)
     if (!c->gate) {
         c->gate = arena_alloc(c->mem, sizeof *c->gate);
         schema_gate_init(c->gate, c->schema, cli_trust(c));
+        c->gate->refuses_risk = c->pushes;
         if (c->stays)
             schema_gate_stay(c->gate);
     }

@@ -96,6 +96,7 @@ struct cli {
     int ntrusts;
     bool settings_said;       /* what is wrong with the user's files has been said */
     struct schema_gate *gate; /* of cli_db_options */
+    bool pushes;              /* cli_db refuses a queue in which others have dangerous rights */
     bool stays;           /* a later connection of cli_db must lead to the database of the first */
     const char *place;    /* the identity that cli_open must find again; NULL = any */
     int timeout_ms;       /* --timeout: how long one answer may take */

@@ -160,6 +160,7 @@ look_of(struct check_run *r, const struct check_rows *rows)
                               .nodes = nodes->rows,
                               .nnodes = nodes->n,
                               .foreign = rows->queues.foreign,
+                              .is_native = !strcmp(adapter_name(r->q.adapter), "native"),
                               .has_heartbeats = adapter_has(r->q.adapter, SEC_NODES),
                               .has_minutes = adapter_has(r->q.adapter, SEC_MINUTES),
                               .has_leases = adapter_has(r->q.adapter, SEC_LEASES),
@@ -169,6 +170,8 @@ look_of(struct check_run *r, const struct check_rows *rows)
 
     if (server && server->hidden == 0)
         look.server = server;
+    if (adapter_risk(r->q.adapter)) /* is said when the adapter is closed */
+        look.risk = arena_printf(r->q.cli->mem, "%s", adapter_risk(r->q.adapter));
     look.sessions = rows->sessions.rows;
     look.nsessions = rows->sessions.n;
     look.minutes = rows->minutes.rows;

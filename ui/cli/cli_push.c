@@ -457,6 +457,7 @@ push_run(struct cli *c, const void *options)
 
     if (!check(c, o, &e))
         return cli_usage(c, "%s", e.text);
+    c->pushes = true;
     if (o->csv || o->json)
         return push_table_rows(c, &p);
     if (o->id)

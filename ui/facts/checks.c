@@ -41,6 +41,8 @@ const struct check_kind check_kinds[CHECKS] = {
     [CHECK_UNSERVED] = {"unserved", "queues above max_queues, whose jobs wait", false, false, NONE, 0},
     [CHECK_UNCOUNTED] = {"uncounted", "queues whose counters are still to be counted anew, after a restore", false,
                          false, 0, NONE},
+    [CHECK_RIGHTS] = {"rights", "1 = a right of others ends acts, workers and pushes: their code could run as the owner",
+                      false, false, NONE, 0},
     [CHECK_TRANSACTION] = {"transaction", "age of the oldest transaction", true, false,
                            HEALTH_LONG_MS / 1000.0, RECENT_MS / 1000.0},
     [CHECK_XIDS] = {"xids", "age of the oldest transaction id of the database", false, false, NONE, NONE},
@@ -493,6 +495,14 @@ judge_transactions(struct judge *j)
         say_time(j, "oldest transaction is open for ", (double)open / 1000, who));
 }
 
+static void
+judge_rights(struct judge *j)
+{
+    if (j->look->is_native)
+        put(j, CHECK_RIGHTS, NULL, j->look->risk != NULL,
+            j->look->risk ? j->look->risk : "only the owner can make objects");
+}
+
 /* Judges the age of transaction ids. If the user has set no limit, the console's rule applies: it
  * knows the server's settings. */
 static void
@@ -524,6 +534,7 @@ checks_judge(const struct check_look *look, const struct check_limits *limits, s
     judge_shortfalls(&j);
     judge_nodes(&j);
     judge_leases(&j);
+    judge_rights(&j);
     judge_transactions(&j);
     judge_xids(&j);
 }

@@ -28,6 +28,7 @@ enum check_id {
     CHECK_OVERDUE,
     CHECK_UNSERVED,
     CHECK_UNCOUNTED,
+    CHECK_RIGHTS,
     CHECK_TRANSACTION,
     CHECK_XIDS,
     CHECKS
@@ -72,8 +73,9 @@ struct check_look {           /* the rows that were read; NULL and 0 = not known
     const struct health_session *sessions;
     int nsessions;
     const char *no_scheduler; /* what is wrong with the scheduler (life.h); NULL = nothing */
-    int64_t waiting; /* jobs that wait while no worker is alive (life.h); 0 = one is alive */
-    bool foreign, has_minutes, has_leases, has_heartbeats;
+    int64_t waiting;  /* jobs that wait while no worker is alive (life.h); 0 = one is alive */
+    const char *risk; /* a right by which others could run code as the owner; NULL = none */
+    bool foreign, is_native, has_minutes, has_leases, has_heartbeats;
     int64_t now_ms;
 };
 
