@@ -1,7 +1,7 @@
 -- Acts on leases: release takes them from a node, extend_leases prolongs them; and their previews.
 
 create or replace function node_alive(node text, expired_only boolean) returns text
-language sql stable set search_path from current as $$
+language sql stable security definer set search_path from current as $$
     select coalesce(
         (select format('its last heartbeat is %s s old', extract(epoch from now() - n.heartbeat)::int) from node n
          where n.lock_key = node_alive.node and not is_dead(n.heartbeat)),

@@ -3,6 +3,10 @@
  * session's search_path or temporary objects can lead a function astray; other schema names, two at
  * once.
  */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/base/mem.h"
 #include "tests/sql/core.h"
 
 #define DENIED "42501"
@@ -361,10 +365,103 @@ everything_is_commented(void **state)
     PQfinish(c);
 }
 
+/* --- each function as each role ------------------------------------------------------------------ */
+
+static const char *const callers[] = {"queues_viewer", "queues_pusher", "queues_worker",
+                                      "queues_operator", "nobody"};
+enum { CALLERS = sizeof callers / sizeof *callers };
+
+/* Whether the session may call the function: the call says so. A function that may be called, but
+ * then meets something that its caller may not use, is no use to him. */
+static bool
+may_call(PGconn *s, const char *name, const char *call)
+{
+    char refused[200];
+
+    pg_run(s, "begin; set local statement_timeout = '20s'");
+    const char *state = pg_try(s, "select %s", call);
+    bool denied = !strcmp(state, DENIED);
+    snprintf(refused, sizeof refused, "permission denied for function %.100s\n", name);
+    if (denied && !strstr(PQerrorMessage(s), refused) &&
+        !strstr(PQerrorMessage(s), "permission denied for schema queues"))
+        fail_msg("%s: %s", call, PQerrorMessage(s));
+    pg_run(s, "rollback");
+    return !denied;
+}
+
+/* Tries one function as all: "x" where the catalogs and the call say yes. True = somebody may. */
+static bool
+try_function(PGconn *const *s, const PGresult *r, int i, struct buf *row)
+{
+    const char *name = PQgetvalue(r, i, 0), *call = PQgetvalue(r, i, 1);
+    bool some = false;
+
+    buf_clear(row);
+    buf_printf(row, "| `%s` |", PQgetvalue(r, i, 2));
+    for (int k = 0; k < CALLERS; k++) {
+        bool listed = *PQgetvalue(r, i, 3 + k) == 't';
+        if (may_call(s[k], name, call) != listed)
+            fail_msg("%s as %s: the catalogs say %s, the call says the opposite", call, callers[k],
+                     listed ? "yes" : "no");
+        buf_str(row, listed ? " x |" : "  |");
+        some |= listed;
+    }
+    buf_str(row, "\n");
+    return some;
+}
+
+/* The page lists who may call what. What it does not list, only the owner may call. */
+static void
+each_function_as_each_role(void **state)
+{
+    PGconn *c = core_new("each"), *s[CALLERS];
+    struct buf page = {0}, row = {0};
+
+    (void)state;
+    pg_run(c, "do $$ begin create role nobody; exception when duplicate_object then null; end $$");
+    for (int k = 0; k < CALLERS; k++)
+        s[k] = as_role("each", callers[k]);
+    pg_run(c, "reset search_path"); /* so that format_type names the schema */
+    PGresult *r = PQexec(
+        c, "select p.proname, format('queues.%I(%s)', p.proname, (select string_agg('(select "
+           "null::' || "
+           "format_type(t, null) || ')', ', ' order by n) from unnest(p.proargtypes) with "
+           "ordinality a (t, "
+           "n))), format('%s(%s)', p.proname, (select string_agg(format_type(t, null), ', ' order "
+           "by n) from unnest(p.proargtypes) with ordinality a (t, n))), "
+           "has_function_privilege('bare_queues_viewer', p.oid, 'execute'), "
+           "has_function_privilege('bare_queues_pusher', p.oid, 'execute'), "
+           "has_function_privilege('bare_queues_worker', p.oid, 'execute'), "
+           "has_function_privilege('bare_queues_operator', p.oid, 'execute'), "
+           "has_function_privilege('bare_nobody', p.oid, 'execute') "
+           "from pg_proc p where p.pronamespace = 'queues'::regnamespace order by 3");
+    if (PQresultStatus(r) != PGRES_TUPLES_OK)
+        fail_msg("%s", PQerrorMessage(c));
+    buf_str(
+        &page,
+        "# Who may call which function\n\nWritten by `UPDATE=1 make check T=test_roles`, and "
+        "asserted by it: each function was called as each role, with\nNULL for all parameters. "
+        "x: it may be called; otherwise the call ends with 42501. Only the owner may call the\n"
+        "functions that are not listed; that, too, was tried. nobody: a login without a role of "
+        "the queue.\n\n| function | viewer | pusher | worker | operator | nobody "
+        "|\n|---|---|---|---|---|---|\n");
+    for (int i = 0; i < PQntuples(r); i++)
+        if (try_function(s, r, i, &row))
+            buf_str(&page, row.data);
+    golden_text("tests/sql/functions.md", page.data);
+    PQclear(r);
+    buf_free(&page);
+    buf_free(&row);
+    for (int k = 0; k < CALLERS; k++)
+        PQfinish(s[k]);
+    PQfinish(c);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_function_as_each_role),
         cmocka_unit_test(a_bare_worker_pushes_by_insert),
         cmocka_unit_test(a_bare_worker_works),
         cmocka_unit_test(a_bare_pusher_only_pushes),
