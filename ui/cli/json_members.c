@@ -23,21 +23,21 @@ skip_value(const char *s)
         depth += *s == '{' || *s == '[';
         depth -= *s == '}' || *s == ']';
         s++;
-    } while (depth > 0 || !strchr(",:}] \t\r", *s));
+    } while (depth > 0 || !strchr(",:}] \t\r\n", *s));
     return s;
 }
 
 bool
 json_member(const char **at, struct json_member *m)
 {
-    const char *s = *at + strspn(*at, ", \t\r");
+    const char *s = *at + strspn(*at, ", \t\r\n");
 
     if (*s == '}')
         return false;
     m->name = s;
     s = skip_value(s);
     m->name_len = (size_t)(s - m->name);
-    s += strspn(s, ": \t\r");
+    s += strspn(s, ": \t\r\n");
     m->value = s;
     s = skip_value(s);
     m->value_len = (size_t)(s - m->value);
