@@ -228,9 +228,8 @@ const struct cli_verb verbs_work[] = {
             "in the time that is the last line of its standard output (`echo 10m; exit 75`),\nif "
             "tries are left. The lease is extended while it runs, and a lost one kills it. "
             "SIGTERM ends after\nwhat runs is finished; a second one, 0.3 s later or more, "
-            "kills, and gives the jobs back. A worker that is killed "
-            "itself (SIGKILL) takes\nits commands and their children along; a process that "
-            "calls setsid escapes that.", .after_dashes = true,
+            "kills, and gives the jobs back. A worker that is\nkilled itself (SIGKILL) takes "
+            "its commands and their children along; a process that calls setsid\nescapes that.", .after_dashes = true,
      },
     {0},
 };
