@@ -1,6 +1,6 @@
 -- The first right in schema $1 by which somebody who can't become the owner could have code run as the owner: what
 -- refuse_others() of sql/core/00_rights.sql says, from what it finds about schemas and tables. For whoever calls the
--- owner's functions. No row = none.
+-- owner's functions. No row = none. Tables count only beside a SECURITY DEFINER function: a large schema may have none.
 rights (role, privilege, object, owner) as (
     select x.grantee, pg_catalog.lower(x.privilege_type), pg_catalog.format('schema %I', n.nspname), n.nspowner
     from pg_catalog.pg_namespace n cross join lateral pg_catalog.aclexplode(n.nspacl) x
@@ -9,7 +9,10 @@ rights (role, privilege, object, owner) as (
     select x.grantee, pg_catalog.lower(x.privilege_type), pg_catalog.format('table %I.%I', $1::text, c.relname),
            c.relowner
     from pg_catalog.pg_class c cross join lateral pg_catalog.aclexplode(c.relacl) x
-    where c.relnamespace = (select oid from pg_catalog.pg_namespace where nspname = $1::text)
+    where c.relnamespace = (select n.oid from pg_catalog.pg_namespace n
+                            where n.nspname = $1::text
+                              and exists (select from pg_catalog.pg_proc p
+                                          where p.pronamespace = n.oid and p.prosecdef))
       and x.privilege_type = 'TRIGGER' and x.grantee <> c.relowner
 ),
 risk (said) as materialized (
