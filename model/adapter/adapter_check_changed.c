@@ -1,6 +1,7 @@
 /*
  * Checks that an act really changes the rows that it reports as changed: before and after the act,
- * in the transaction that is rolled back, the adapter's own section for the target is read.
+ * in the transaction that is rolled back, the adapter's own section for the target is read. An
+ * extended lease must end later, whatever else the act changes.
  * `changed_ms` and cursors are left out: an update may move them and change nothing else.
  */
 #include <stdlib.h>
@@ -92,8 +93,19 @@ is_same_row(const struct result *a, int i, const struct result *b, int k)
     return true;
 }
 
+/* True if both rows have the end of a lease, and it is no later than before. */
+static bool
+ends_as_before(const struct result *a, int i, const struct result *b, int k)
+{
+    int was = result_col(a, "lease_until_ms"), is = result_col(b, "lease_until_ms");
+
+    return was >= 0 && is >= 0 && !result_null(a, i, was) &&
+           result_int(b, k, is, 0) <= result_int(a, i, was, 0);
+}
+
 const char *
-check_unchanged(const struct result *before, const struct rowset *rows, const struct result *after)
+check_unchanged(enum section_id act, const struct result *before, const struct rowset *rows,
+                const struct result *after)
 {
     const struct change_row *row = rows->rows;
     const char *key = result_col(before, "id") >= 0     ? "id"
@@ -103,7 +115,10 @@ check_unchanged(const struct result *before, const struct rowset *rows, const st
 
     for (int i = 0; was >= 0 && is >= 0 && i < rows->n; i++) {
         int b = row_of(before, was, row[i].id), a = row_of(after, is, row[i].id);
-        if (*row[i].state && a >= 0 && b >= 0 && is_same_row(before, b, after, a))
+        if (!*row[i].state || a < 0 || b < 0)
+            continue;
+        if (is_same_row(before, b, after, a) ||
+            (act == SEC_EXTEND && ends_as_before(before, b, after, a)))
             return row[i].id;
     }
     return NULL;

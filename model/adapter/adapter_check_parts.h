@@ -39,8 +39,8 @@ bool check_ask(struct check *c, enum section_id s, struct result **out, struct e
  * check_ask. */
 bool check_ask_thrice(struct check *c, enum section_id s, struct result *out[3], struct err *e);
 /* The first row that was reported as changed, but has not changed; NULL = none. */
-const char *check_unchanged(const struct result *before, const struct rowset *rows,
-                            const struct result *after);
+const char *check_unchanged(enum section_id act, const struct result *before,
+                            const struct rowset *rows, const struct result *after);
 /* False: the connection broke. */
 bool check_take_sample(struct check *c);
 void check_sample_done(struct check_sample *s);

@@ -665,6 +665,34 @@ marks_stay_when_one_fails(void **state)
     pg_run(con_db(), "alter table queue_config drop constraint no_mail");
 }
 
+/* D and X with all jobs marked: those that run are counted and left alone. */
+static void
+running_jobs_are_left_alone(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    con_ready("mail", 2);
+    con_running("sms", 3, "worker-1");
+    con_node("worker-1", true);
+    con_start(&vt, 24, 100, NULL);
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 5");
+    vt_keys(&vt, "*");
+    vt_want(&vt, "all that match are marked");
+    vt_keys(&vt, "D");
+    vt_want(&vt, "2 jobs → deleted (ready)");
+    vt_want(&vt, "3 jobs left alone: running");
+    vt_keys(&vt, "esc X");
+    vt_want(&vt, "2 jobs → discarded (ready)");
+    vt_want(&vt, "3 jobs left alone: running");
+    vt_keys(&vt, "y");
+    vt_want(&vt, "discard: 2 jobs discarded, 3 jobs left alone: 3 running");
+    assert_string_equal(pg_value(con_db(), "select string_agg(queue, ' ') from queue"),
+                        "sms sms sms");
+    con_quit(&vt);
+}
+
 static void
 mark_three_groups(struct vt *vt)
 {
@@ -918,6 +946,7 @@ main(void)
         cmocka_unit_test_setup(takes_only_its_own_marks, con_empty),
         cmocka_unit_test_setup(a_form_is_for_one_group, con_empty),
         cmocka_unit_test_setup(marks_stay_when_one_fails, con_empty),
+        cmocka_unit_test_setup(running_jobs_are_left_alone, con_empty),
         cmocka_unit_test_setup(acts_on_marked_groups, con_empty),
         cmocka_unit_test_setup(marks_of_groups_tell_the_truth, con_empty),
         cmocka_unit_test_setup(pauses_and_resumes, con_empty),

@@ -39,6 +39,31 @@ the_key_walks_all_alerts(void **state)
     con_quit(&vt);
 }
 
+/* A filter of the screen would hide what the alert is about: the walk begins without one. */
+static void
+an_alert_opens_without_a_filter(void **state)
+{
+    struct vt vt;
+
+    (void)state;
+    trouble();
+    con_start(&vt, 24, 80, NULL);
+    vt_want_row(&vt, 0, "1 BAD 1 WARN");
+    vt_keys(&vt, "3 / text:queue:mail enter");
+    vt_want(&vt, "filter queue:mail");
+    vt_gone(&vt, "no paper");
+    vt_keys(&vt, "4 / text:nobody enter");
+    vt_want(&vt, "filter nobody");
+    vt_keys(&vt, "1 !");
+    vt_want(&vt, "1 of 2  gone: died");
+    vt_want(&vt, "›× gone");
+    vt_keys(&vt, "!");
+    vt_want(&vt, "2 of 2  fax: 12 failed");
+    vt_want(&vt, "›×       12     +12 fax");
+    vt_gone(&vt, "filter queue:mail");
+    con_quit(&vt);
+}
+
 /* Tab gives the keys to the next pane, Enter opens the row of the pane, Esc gives them back. */
 static void
 tab_walks_the_panes(void **state)
@@ -213,6 +238,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_key_walks_all_alerts, con_empty),
+        cmocka_unit_test_setup(an_alert_opens_without_a_filter, con_empty),
         cmocka_unit_test_setup(tab_walks_the_panes, con_empty),
         cmocka_unit_test_setup(the_cursor_keeps_its_alert, con_empty),
         cmocka_unit_test_setup(nothing_wrong_is_said, con_empty),

@@ -333,6 +333,23 @@ ends_by_itself_in_a_terminal_too(void **state)
     assert_true(nothing_is_left(""));
 }
 
+/* Where the programs and the data are, each in a line of its own that fits 80 columns. */
+static void
+says_where_it_works(void **state)
+{
+    char *err;
+
+    (void)state;
+    assert_int_equal(proc_run(NULL, NULL, &err, "--demo 1"), 0);
+    assert_non_null(strstr(err, "queuetop: starting a private PostgreSQL\n  programs: /"));
+    const char *data = strstr(err, "\n  data: ");
+    assert_non_null(data);
+    assert_non_null(strstr(data, getenv("TMPDIR")));
+    assert_true(strcspn(data + 1, "\n") <= 80);
+    free(err);
+    assert_true(nothing_is_left(""));
+}
+
 /* --- what it refuses --- */
 
 static void
@@ -369,6 +386,7 @@ main(void)
         cmocka_unit_test(opens_the_console_on_a_live_queue),
         cmocka_unit_test(leaves_nothing_when_the_terminal_goes),
         cmocka_unit_test(ends_by_itself_in_a_terminal_too),
+        cmocka_unit_test(says_where_it_works),
         cmocka_unit_test(says_what_is_wrong),
     };
 

@@ -627,6 +627,24 @@ by_tls(void **state)
     free(away);
 }
 
+/* A system that has no leases has no number of expired ones: 0 would say that all is well. */
+static void
+what_is_unknown_is_left_out(void **state)
+{
+    char *out;
+
+    (void)state;
+    PQfinish(pg_fixture("unknown", "seed_teti"));
+    assert_int_equal(proc_run(NULL, &out, NULL, "-d \"%s\" metrics", pg_dsn("unknown")), 0);
+    assert_non_null(strstr(out, "queuetop_up{source=\"unknown\"} 1\n"));
+    assert_null(strstr(out, "queuetop_leases_expired{"));
+    free(out);
+    PQfinish(pg_fixture("known", "seed_postqueue"));
+    assert_int_equal(proc_run(NULL, &out, NULL, "-d \"%s\" metrics", pg_dsn("known")), 0);
+    has(out, "queuetop_leases_expired{source=\"known\"} 1");
+    free(out);
+}
+
 /* While the server is away, queuetop_up is 0; it becomes 1 again when the server is back. */
 static void
 the_server_goes_and_comes(void **state)
@@ -714,6 +732,7 @@ main(void)
                                        cmocka_unit_test(strangers_who_never_ask),
                                        cmocka_unit_test(who_may_ask),
                                        cmocka_unit_test(by_tls),
+                                       cmocka_unit_test(what_is_unknown_is_left_out),
                                        cmocka_unit_test(the_server_goes_and_comes),
                                        cmocka_unit_test(the_examples_know_the_names),
                                        cmocka_unit_test(wrong_words)};

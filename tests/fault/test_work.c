@@ -212,6 +212,37 @@ a_command_says_whether_to_try_again(void **state)
     leave(&p);
 }
 
+/* The time is the last line of all that the command has printed. If that is more than is kept, the
+ * worker says so, and the queue's back-off counts. */
+static void
+the_last_line_of_much_says_when(void **state)
+{
+    struct place p;
+    char *err;
+
+    (void)state;
+    enter(&p, "much");
+    pg_run(p.conn, "select queues.set_queue(gen_random_uuid(), 'q', '{\"backoff_base\": \"1h\"}')");
+    push(&p, "q --kind lines --max-tries 5");
+    push(&p, "q --kind more --max-tries 5");
+    assert_int_equal(
+        proc_run(
+            NULL, NULL, &err,
+            "-d \"%s\" work --drain -- sh -c 'case $QUEUETOP_KIND in lines) seq 12000 ;; more) "
+            "seq 200000 ;; esac; echo 3h; exit 75'",
+            p.dsn),
+        0);
+    assert_non_null(strstr(err, "tried again by the back-off of its queue: its standard output is "
+                                "longer than --result-limit"));
+    free(err);
+    check(&p,
+          "select string_agg(concat_ws(' ', kind, state, tries, "
+          "round(extract(epoch from run_after - changed) / 3600) || ' h'), ', ' order by seq) "
+          "from queues.queue",
+          "lines retry 1 3 h, more retry 1 1 h");
+    leave(&p);
+}
+
 static void
 a_command_that_is_not_there_fails_no_job(void **state)
 {
@@ -965,6 +996,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_command_does_is_in_the_books),
         cmocka_unit_test(a_command_says_whether_to_try_again),
+        cmocka_unit_test(the_last_line_of_much_says_when),
         cmocka_unit_test(a_command_that_is_not_there_fails_no_job),
         cmocka_unit_test(a_new_command_ends_no_worker),
         cmocka_unit_test(a_command_that_runs_has_started),

@@ -350,6 +350,14 @@ struct wrong_file {
 };
 
 static void
+join_named(const char *name)
+{
+    for (int i = 0; i < nfixtures; i++)
+        if (!strcmp(fixtures[i].name, name))
+            PQfinish(join(&fixtures[i]));
+}
+
+static void
 hear_first(void *ctx, const struct adapter_finding *f)
 {
     char *text = ctx;
@@ -359,10 +367,10 @@ hear_first(void *ctx, const struct adapter_finding *f)
 }
 
 static void
-check_wrong(const struct wrong_file *w)
+check_wrong(const char *fixture, const char *schema, const struct wrong_file *w)
 {
     struct loop *loop = loop_new();
-    struct adapter *good = adapter_for("example_jobs");
+    struct adapter *good = adapter_for(fixture);
     const char *source = adapter_source(good), *at = strstr(source, w->from);
     struct err e = {0};
     char first[300] = "";
@@ -370,9 +378,9 @@ check_wrong(const struct wrong_file *w)
     assert_non_null(at);
     char *text = xasprintf("%.*s%s%s", (int)(at - source), source, w->to, at + strlen(w->from));
     struct adapter *a = adapter_parse("x", text, &e);
-    if (!a || !adapter_use(a, "shop", &e))
+    if (!a || !adapter_use(a, schema, &e))
         fail_msg("%s", e.text);
-    struct db_options o = {.conninfo = pg_dsn("example_jobs"),
+    struct db_options o = {.conninfo = pg_dsn(fixture),
                            .schema = "pg_catalog",
                            .once = true,
                            .gate = &ask_gate,
@@ -420,11 +428,23 @@ test_finds_mistakes(void **state)
     };
 
     (void)state;
-    for (int i = 0; i < nfixtures; i++)
-        if (!strcmp(fixtures[i].name, "example_jobs"))
-            PQfinish(join(&fixtures[i]));
+    join_named("example_jobs");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        check_wrong(&wrong[i]);
+        check_wrong("example_jobs", "shop", &wrong[i]);
+}
+
+/* An act that changes the row, but not what it says: the lease of a job that has nine minutes left
+ * is "extended" by 30 s. */
+static void
+test_finds_a_lease_that_is_not_extended(void **state)
+{
+    static const struct wrong_file wrong = {
+        "  and coalesce(visibility_at < now() + $2::interval, true)\n", "",
+        "as extended, but its lease ends no later than before"};
+
+    (void)state;
+    join_named("seed_postqueue");
+    check_wrong("seed_postqueue", "public", &wrong);
 }
 
 /* --- rights ---------------------------------------------------------------------------------- */
@@ -585,6 +605,7 @@ main(void)
         cmocka_unit_test(test_guards_say_what_is_taken),
         cmocka_unit_test(test_changes_nothing),
         cmocka_unit_test(test_finds_mistakes),
+        cmocka_unit_test(test_finds_a_lease_that_is_not_extended),
         cmocka_unit_test(test_rights),
         cmocka_unit_test(jobs_without_an_error_are_a_group),
         cmocka_unit_test(test_error_key),
