@@ -36,8 +36,8 @@ a_queue_that_fills_up(void **state)
     (void)state;
     filling("mail");
     con_start(&vt, 24, 100, NULL);
+    vt_want(&vt, "held by limit 0: "); /* the reason first */
     vt_want(&vt, "fills up by 2 jobs/s since ");
-    vt_want(&vt, "held by limit 0");
     vt_want(&vt, "+2/s");
     vt_keys(&vt, "enter");
     vt_want(&vt, "queues › mail");

@@ -90,15 +90,19 @@ look_at_shortfalls(struct look *l)
     }
 }
 
-/* When the leases of a dead node come back by themselves: our scheduler takes expired ones back. */
+/* "died 6m 12s ago, its 16 jobs back in 40s": when the jobs come back by themselves, because our
+ * scheduler takes expired leases back. It must fit the row of a terminal of 80 columns. */
 static const char *
-say_back(struct look *l, const struct node_row *n)
+say_died(struct look *l, const struct node_row *n, const char *ago)
 {
+    struct fmt jobs = fmt_plural(n->running, "job");
+    const char *back = "now";
+
     if (l->foreign || n->leases <= 0 || n->lease_until_ms == FIELD_NULL)
-        return "";
-    if (n->lease_until_ms <= l->now)
-        return "; left alone, back now";
-    return arena_printf(l->mem, "; left alone, back in %s", fmt_age(n->lease_until_ms - l->now).s);
+        return arena_printf(l->mem, "died %s, holds %s", ago, jobs.s);
+    if (n->lease_until_ms > l->now)
+        back = arena_printf(l->mem, "in %s", fmt_age(n->lease_until_ms - l->now).s);
+    return arena_printf(l->mem, "died %s, its %s back %s", ago, jobs.s, back);
 }
 
 static const char *
@@ -120,7 +124,7 @@ say_node(struct look *l, const struct node_row *n)
                                   fmt_plural(n->running, "running job").s,
                                   n->running == 1 ? "s" : "ve");
     if (node_state(n) == NODE_DEAD && *ago)
-        return arena_printf(l->mem, "died %s, holds %s%s", ago, held, say_back(l, n));
+        return say_died(l, n, ago);
     if (node_is_gone(n))
         return arena_printf(l->mem, "no heartbeat ever, holds %s", held);
     if (node_is_cut_off(n))
@@ -227,7 +231,7 @@ look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
     add_alert(l, &a);
 }
 
-/* "fills up by 4.8 jobs/s since 13:55:59, held by slots". The words for a queue that fills up. */
+/* "held by slots: fills up by 4.8 jobs/s since 13:55:59". The words for a queue that fills up. */
 static const char *
 say_filling(struct look *l, const struct queue_line *line)
 {
@@ -239,18 +243,18 @@ say_filling(struct look *l, const struct queue_line *line)
         since = arena_printf(l->mem, " since %s%.5s", o->since_before ? "before " : "",
                              fmt_time(o->since_ms, l->utc).s);
     if (*by.s)
-        held = arena_printf(l->mem, "; held by %s", by.s);
-    return arena_printf(l->mem, "fills up by %s jobs/s%s%s", fmt_rate(o->gain).s, since, held);
+        held = arena_printf(l->mem, "held by %s: ", by.s);
+    return arena_printf(l->mem, "%sfills up by %s jobs/s%s", held, fmt_rate(o->gain).s, since);
 }
 
-/* "oldest job waits 11m 40s, held by limit 6, empty at 14:38; 640 wait". The cause comes before the
- * figures that the table has, too, because a narrow row is cut at its end. */
+/* "held by limit 6: oldest job waits 11m 40s, empty at 14:38; 640 wait". The cause, how long, the
+ * trend, and last the figures that the table has, too: a narrow row is cut at its end. */
 static const char *
 say_old(struct look *l, const struct queue_line *line, int64_t age)
 {
     struct fmt empty = queue_empty_at(line, l->now, l->utc, INT32_MAX), held = queue_held_by(line);
     bool no_node = line->o.held == HELD_NO_NODE;
-    const char *by = *held.s ? arena_printf(l->mem, ", held by %s", held.s) : "", *until = "";
+    const char *by = *held.s ? arena_printf(l->mem, "held by %s: ", held.s) : "", *until = "";
     struct mending_of of = {l->s, l->now, l->utc};
     struct buf fewer = {0};
 
@@ -261,11 +265,11 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
     else if (line->o.trend == TREND_STANDS && !no_node)
         until = ", nothing completes";
     if (no_node)
-        by = ", no living node takes it";
+        by = "no living node takes it: ";
     if (line->o.trend != TREND_FILLS)
         mending_say_backlog(&of, &line->q, &fewer);
-    const char *said = arena_printf(l->mem, "oldest job waits %s%s%s%s; %s", fmt_age(age).s,
-                                    fewer.len ? fewer.data : "", by, until,
+    const char *said = arena_printf(l->mem, "%soldest job waits %s%s%s; %s", by, fmt_age(age).s,
+                                    fewer.len ? fewer.data : "", until,
                                     fmt_they(line->q.ready, line->q.approx, "wait").s);
     buf_free(&fewer);
     return said;

@@ -18,7 +18,7 @@
 #include "ui/screen/queues_more.h"
 #include "ui/screen/views.h"
 
-enum { WIDE_W = 120, WIDE_H = 36, MORE_H = 45, SORT_ALWAYS = 2000 };
+enum { RATES_W = 24, WIDE_W = 120, WIDE_H = 36, MORE_H = 45, SORT_ALWAYS = 2000 };
 enum { TALL_H = 30, LEAST_H = 8, ALERT_ROWS = 6, ALERT_LEAST = 2 };
 
 struct queues {
@@ -307,7 +307,9 @@ draw_totals(const struct queues *v, struct grid *g, struct rect r)
     say_figure(&p, "ready", fmt_about(t->ready, t->approx));
     say_running(v, &p, t);
     say_figure(&p, "failed", fmt_about(t->failed, t->approx));
-    if (p.r.w >= 16 && t->failed_hour != FIELD_NULL && t->failed_hour > 0)
+    bool has_rates = !isnan(t->pushed_per_s) || !isnan(t->done_per_s);
+    if (p.r.w >= 16 + (has_rates ? RATES_W : 0) && t->failed_hour != FIELD_NULL &&
+        t->failed_hour > 0)
         pen_printf(&p, ROLE_BAD, " (+%s in 1h)", fmt_count_fit(t->failed_hour, 6).s);
     if (p.r.w >= 12 && !isnan(t->pushed_per_s)) { /* never cut short */
         say_figure(&p, "in", fmt_rate(t->pushed_per_s));
