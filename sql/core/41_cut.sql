@@ -198,9 +198,9 @@ comment on function move_cursor(text[], int[], bigint[], bigint[]) is 'Lowers cu
 -- the free jobs of their own queue. Each of them gets a lease of its own, with one of the 50 numbers before another
 -- lease: before the first free lease of all, or before the first free lease of the same queue that is less urgent. A
 -- queue is idle only if none of its jobs runs either, so a queue that pushes all the time can't stay in front, and only
--- if the last step has not left it waiting: on a slow server such a queue may have no lease between two steps, and a
--- lease of one job among larger ones makes each claim after it split a lease. Two leases may get the same number one
--- after the other: their versions differ.
+-- if the last step has not left it (perhaps) waiting: on a slow server such a queue may have no lease between two
+-- steps, and a lease of one job among larger ones makes each claim after it split a lease. Two leases may get the same
+-- number one after the other: their versions differ.
 create or replace function front_jobs(t tick, woken text[])
 returns table (queue text, idle boolean, seq bigint[], high bigint[], low bigint, chunk int, max_tries smallint,
     history "char", lease_time interval, run_timeout interval, priority smallint, job bigint, before bigint)

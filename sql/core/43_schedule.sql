@@ -301,15 +301,14 @@ comment on function moved() is 'Whether this is another cluster than the one in 
     'system identifier differs or, for a copy of that cluster with the same identifier, the counters know transactions '
     'that do not exist here yet';
 
-create or replace function pace(t tick, free int, free_after int, more boolean, out rate real, out want int,
-    out wait int)
+create or replace function pace(t tick, free int, free_after int, more boolean, took float8, out rate real,
+    out want int, out wait int)
 language plpgsql immutable set search_path from current as $$
 declare
     s float8 := greatest(0.0005, extract(epoch from clock_timestamp() - t.cut_at));
     r float8 := greatest(0, t.jobs - free) / s;
-    took float8 := least(0.2, extract(epoch from clock_timestamp() - now())); -- this step so far
     -- 30 ms of work, so that new jobs do not wait long behind it; from 25,000 jobs a second on 100 ms, because a step
-    -- takes longer there; on a slow server what is claimed during a step and the wait after it
+    -- takes longer there; on a slow server what is claimed during a cut and the wait after it
     ahead int;
 begin
     rate := case when r > t.rate then least(r, 2 * t.rate + 1000) else t.rate + (r - t.rate) * least(1, s) end;
@@ -318,12 +317,12 @@ begin
                  else t.want end;
     want := least(20000, greatest(want, ahead));
     wait := case when not more then 10 when free_after = 0 then 1
-                 -- at least three times as long as a step, so that on a slow server the clients get the processor
+                 -- up to three times as long as the cut, so that on a slow server the clients get the processor
                  else least(greatest(20, 3000 * took), 250, greatest(1, 400.0 * free_after / greatest(1, rate))) end;
 end $$;
-comment on function pace(tick, int, int, boolean) is 'How many jobs to keep free (30 to 100 ms of work, more if steps '
-    'take long, and up to twice as many if they ran out), and when to come back (before half of them are '
-    'claimed)';
+comment on function pace(tick, int, int, boolean, float8) is 'How many jobs to keep free (30 to 100 ms of work, more '
+    'if cuts take long, and up to twice as many if they ran out), and when to come back (before half of them are '
+    'claimed). took: seconds that the cut took, 0.2 at most';
 
 create or replace function must_cut(t tick, free int) returns boolean
 language sql stable as $$
@@ -424,6 +423,7 @@ create or replace function step_cut(t tick, inout new tick, woken text[], whole 
 language plpgsql as $$
 #variable_conflict use_column
 declare
+    began timestamptz := clock_timestamp();
     queues text[];
     late record;
     c record;
@@ -443,7 +443,9 @@ begin
     end if;
     new.more := not whole and t.more or new.waiting <> '{}' or new.place is not null or new.settled is not null
                 or new.joining;
-    select * into p from pace(t, c.free_before, c.free_jobs, new.more);
+    -- not after a take-over: the first cut of a session is slow because the session is new
+    select * into p from pace(t, c.free_before, c.free_jobs, new.more, case when t.settled is null
+        then least(0.2, extract(epoch from clock_timestamp() - began)) else 0 end);
     step_cut.cut := c.jobs;
     wait_ms := p.wait;
     wrote := c.jobs > 0 or not new.more or whole and new.place is distinct from t.place;

@@ -149,7 +149,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     found   bigint[];
-    looks   int := 0;
+    stepped boolean := false; -- one step a claim at most
     at      timestamptz := clock_timestamp(); -- not now(): the jobs start at this time, and rate limits count by it
 begin
     if claim_fault(node, n, timeout) is not null then
@@ -191,8 +191,8 @@ begin
             from take_many(node, n, timeout, queues, start, at, lease, jobs) m;
             return;
         end if;
-        exit when not (looks = 0 and idle_step(node) or await_step(node, looks));
-        looks := looks + 1;
+        exit when stepped or not idle_step(node);
+        stepped := true;
         at := clock_timestamp();
     end loop;
 end $$;
@@ -288,18 +288,3 @@ begin
 end $$;
 comment on function idle_step(text) is 'For a claim that found nothing: if no scheduler lives, makes one step. true = '
     'there is something to claim now';
-
-create or replace function await_step(node text, looks int) returns boolean
-language plpgsql set search_path from current as $$
-begin
-    if looks < 5 and current_setting('transaction_isolation') = 'read committed'
-       and (select t.more from tick t order by t.tick desc limit 1)
-       and not exists (select from node_barred(await_step.node)) then
-        perform pg_sleep(0.001 * (1 << looks)); -- 31 ms in all
-        return true;
-    end if;
-    return false;
-end $$;
-comment on function await_step(text, int) is 'For a claim that found nothing while jobs wait for the next step: pauses '
-    'for a moment. Without it, on a slow server, clients that ask again at once take the processor from that step. '
-    'looks: how often this claim has looked; true = it should look again';

@@ -65,7 +65,7 @@ static const struct one {
     {"complete",        "select t.done('n%1$s', 'r1,r2,r3')",                                                 true },
     {"fail",            "select t.fail('n%1$s', 'r3,r1')",                                                    true },
     {"extend",          "select t.extend('n%1$s')",                                                           true },
-    {"claim",           "select t.claim('m%1$s', 3, null, '{q%1$s}')",                                        true },
+    {"claim",           "select t.claim('m%1$s', 3, '1 h', '{q%1$s}')",                                       true },
     {"give back",       "select t.back('n%1$s', 'r2,r3')",                                                    false},
     {"push with keys",
      "select count(*) from push_many(null, '{q%1$s,q%1$s,q%1$s}', unique_keys => '{k3,k1,k2}')",              false},
