@@ -334,6 +334,15 @@ groups(void **state)
     vt_want(&vt, "ATTEMPTS");
     vt_keys(&vt, "esc m");
     vt_gone(&vt, "by hour");
+    vt_keys(&vt, "1");
+    vt_type(&vt, ":failed kind:letter");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "groups can't be filtered by kind: :jobs state:failed kind:letter lists the jobs");
+    vt_gone(&vt, "filter kind");
+    vt_type(&vt, ":failed mail.send boom");
+    vt_keys(&vt, "enter");
+    vt_want(&vt, "filter mail.send boom");
+    vt_want(&vt, "1 error: 1 new, 3 jobs");
     con_quit(&vt);
 }
 

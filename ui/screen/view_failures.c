@@ -24,6 +24,30 @@ struct failures {
 
 /* --- data ------------------------------------------------------------------------------------ */
 
+static bool
+groups_take(const void *ctx, enum param p)
+{
+    (void)ctx;
+    return p == PARAM_QUEUE || p == PARAM_WORDS || p == PARAM_NOT_WORDS;
+}
+
+/* A group has a queue and texts. Any other term selects some jobs of a group: then the counts of
+ * the rows, and what r changes, would not be those of the filter. */
+static bool
+parse_filter(const char *text, struct filter *f, struct filter_mark *mark, struct err *e)
+{
+    struct filter_mark at;
+    bool ok = filter_parse(text, f, mark, e);
+    const char *by = ok ? filter_untaken(text, groups_take, NULL, &at) : NULL;
+
+    if (by && mark)
+        *mark = at;
+    return by ? fail(e, ERR_USAGE,
+                     "groups can't be filtered by %s: :jobs state:failed %s lists the jobs", by,
+                     text)
+              : ok;
+}
+
 static void
 failures_init(struct view *view, const char *arg)
 {
@@ -33,8 +57,11 @@ failures_init(struct view *view, const char *arg)
     failed_table_init(&v->table);
     failed_panes_init(&v->panes);
     v->home = xstrdup(arg ? arg : "");
-    if (!filter_parse(arg ? arg : "", &v->filter, NULL, &e)) /* no filter then: all jobs */
+    if (!parse_filter(arg ? arg : "", &v->filter, NULL, &e)) { /* no filter then: all jobs */
+        filter_done(&v->filter);
+        v->filter = (struct filter){.text = xstrdup("")};
         app_say(view->app, SAY_BAD, "%s", e.text);
+    }
 }
 
 static void
@@ -75,15 +102,14 @@ failures_toggle(struct view *view, int what)
     view->ops->update(view);
 }
 
-/* The words of the filter are matched with the group's texts; a filter that has terms with a key is
- * left to the server. */
+/* The words of the filter are matched with the group's texts; the server has chosen the queue. */
 static bool
 is_shown(void *ctx, const struct group_row *g)
 {
     const struct failures *v = ctx;
     const char *const texts[] = {g->queue, g->error_key, g->sample, NULL};
     char *words = filter_with(v->filter.text, "queue", NULL);
-    bool shown = strpbrk(words, ":<>=~") || words_match(words, texts);
+    bool shown = words_match(words, texts);
 
     free(words);
     return shown;
@@ -257,7 +283,7 @@ failures_set_filter(struct view *view, const char *text, struct filter_mark *mar
     struct failures *v = (struct failures *)view;
     struct filter f;
 
-    if (!filter_parse(text, &f, mark, e)) {
+    if (!parse_filter(text, &f, mark, e)) {
         filter_done(&f);
         return false;
     }
