@@ -529,7 +529,9 @@ take_error(struct db *db, const PGresult *res)
     err_of_result(&reply->err, res);
     if (reply->err.kind != ERR_CONN)
         reply->failed_at = f->step < first_statement(f->call) ? -1 : statement_of(f->call, f->step);
-    f->is_forgotten = f->step < first_statement(f->call) && !strcmp(reply->err.sqlstate, "26000");
+    f->is_forgotten = f->step < first_statement(f->call) &&
+                      (!strcmp(reply->err.sqlstate, "26000") ||
+                       !strcmp(reply->err.sqlstate, "42P05")); /* not there; another's is there */
     if (f->call->has_guard && f->step == GUARD_STEP && !strcmp(reply->err.sqlstate, "22P02")) {
         log_line(LOG_INFO, "connection: the guard says: %s", reply->err.text);
         reply->is_guarded = true;

@@ -25,10 +25,8 @@ struct source_place {
     uint64_t seen;          /* generation of its store when it was asked what there is */
 };
 
-enum {
-    TURNS_MOST = 4
-}; /* sources of one server that want something of it at once, beside the one
-      on the screen */
+/* How many sources of one server want something of it at once, beside the one on the screen. */
+enum { TURNS_MOST = 4 };
 
 struct sources {
     struct loop *loop;

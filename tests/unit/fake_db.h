@@ -203,8 +203,8 @@ fake_marks(struct db *db)
     free(numbers);
 }
 
-#define FAKE_OWNERS "role name known creates object place place_owner place_acl me power acts"
-#define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|~|f"
+#define FAKE_OWNERS "role name known creates object place place_owner place_acl me power acts risk"
+#define FAKE_OWNER "16384|app|t|f|table t|2200|16384|~|10|~|f|~"
 
 /* Answers who owns the systems that were found: a row of FAKE_OWNERS for each place, with the given
  * owner only. If he is a stranger, the cheap proof fails first. */

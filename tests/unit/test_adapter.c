@@ -326,7 +326,7 @@ owner(const char *schema)
 {
     static const char *const names[] = {"role",      "name",  "known", "creates",
                                         "object",    "place", "me",    "place_owner",
-                                        "place_acl", "power", "acts"};
+                                        "place_acl", "power", "acts",  "risk"};
     bool evil = !strncmp(schema, "evil", 4);
     const char *row[] = {evil ? "66" : "10",
                          evil ? "mallory" : "app",
@@ -338,10 +338,11 @@ owner(const char *schema)
                          "10",
                          NULL,
                          NULL,
-                         "f"};
-    struct result *r = result_new(names, 11);
+                         "f",
+                         NULL};
+    struct result *r = result_new(names, 12);
 
-    for (int i = 0; i < 11; i++)
+    for (int i = 0; i < 12; i++)
         result_put(r, 0, i, row[i], row[i] ? (int)strlen(row[i]) : 0);
     return r;
 }

@@ -267,8 +267,6 @@ test_turns(void **state)
     assert_false(store_is_frozen(source_store(sources_peek(f->ss, 1))));
 }
 
-/* A source that is first opened while all sources are frozen is frozen too. A password belongs to
- * all sources of the same connection string. */
 /* Sources of one server take turns, all but the one on the screen; those of another server have
  * turns of their own. */
 static void
@@ -286,6 +284,8 @@ test_turns_of_a_server(void **state)
     assert_ptr_equal(db_at(f, 0)->turns, db_at(f, 1)->turns);
 }
 
+/* A source that is first opened while all sources are frozen is frozen too. A password belongs to
+ * all sources of the same connection string. */
 static void
 test_belongs_together(void **state)
 {
@@ -314,7 +314,7 @@ test_belongs_together(void **state)
 static void
 test_strangers(void **state)
 {
-    static const char mallory[] = "666|mallory|f|f|view v|2200|666|~|10|a superuser|f";
+    static const char mallory[] = "666|mallory|f|f|view v|2200|666|~|10|a superuser|f|~";
     static const char *const one[] = {"db1/shop"};
     static const char *const systems[] = {"river.public", NULL};
     struct fixture *f = connect_to(state, one, 1);
