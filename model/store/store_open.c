@@ -15,10 +15,13 @@
 
 enum { MISSING_WAIT_MS = 3000, OWNERS_MS = 30000 };
 
+/* A server that lies may say anything; what is computed from its time must fit. */
 void
 store_set_clock(struct store *s, int64_t server_ms)
 {
-    s->source.server_ms = server_ms;
+    const int64_t most = INT64_MAX / 4;
+
+    s->source.server_ms = server_ms > most ? most : server_ms < -most ? -most : server_ms;
     s->source.server_at_ms = clock_ms();
 }
 
