@@ -64,7 +64,7 @@ choose_graph(struct health_view *v, const struct health *h)
             most = t;
     }
     if (!most || (now && verdict_of_table(most) <= verdict_of_table(now) &&
-                  most->dead < 2 * now->dead + 1000))
+                  (double)most->dead < 2.0 * (double)now->dead + 1000))
         return;
     free(v->graphed);
     v->graphed = xstrdup(most->name);
