@@ -325,13 +325,18 @@ comment on function pace(tick, int, int, boolean, float8) is 'How many jobs to k
     'claimed). took: seconds that the cut took, 0.2 at most';
 
 create or replace function must_cut(t tick, free int) returns boolean
-language sql stable as $$
-    select t.more and (free <= t.filled / 2 or
-        free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms'
-                                                              else interval '50 ms' end)
-$$;
+language plpgsql stable as $$
+begin
+    return t.more and (free <= t.filled / 2
+        or t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms' else interval '50 ms' end
+           and (free < t.jobs
+                -- jobs that were given back may hide in `free` what was claimed of another queue
+                or exists (select from unnest(t.waiting) q where not exists (
+                       select from work_queue w
+                       where w.lease >= t.free and w.lock_key is null and w.queue = q))));
+end $$;
 comment on function must_cut(tick, int) is 'Whether all queues must be cut: half of the free jobs have been claimed, '
-    'or some of them were claimed some time ago';
+    'or some of them were claimed some time ago, or a queue that waits has none';
 
 create or replace function set_back(t tick) returns tick
 language plpgsql set search_path from current as $$
@@ -451,8 +456,10 @@ begin
     wrote := c.jobs > 0 or not new.more or whole and new.place is distinct from t.place;
     new.free := c.first;
     new.jobs := c.free_jobs;
-    new.cut_at := clock_timestamp();
-    new.rate := p.rate;
+    if whole or not t.more then
+        new.cut_at := clock_timestamp();
+        new.rate := p.rate;
+    end if;
     if whole then
         new.weights := greatest(1, c.weights);
         new.filled := c.free_jobs;
@@ -580,6 +587,9 @@ begin
     if whole or woken is not null then
         select * into p from step_cut(t, new, woken, whole, d);
         new := p.new;
+        if t.more and not whole then -- the next whole cut still knows what was claimed since the last one
+            new.jobs := new.jobs + greatest(0, t.jobs - free);
+        end if;
         wrote := p.wrote or cut > 0;
         cut := cut + p.cut;
         wait_ms := p.wait_ms;
@@ -595,7 +605,8 @@ begin
     end if;
 end $$;
 comment on function step_make(tick, tick, text[], record, boolean, boolean) is 'For schedule(): makes the leases. '
-    'second: a second has passed, so the patrol goes on; wait_ms NULL: nothing was new';
+    'started: all queues that wait are cut; second: a second has passed, so the patrol goes on; wait_ms NULL: nothing '
+    'was new';
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
@@ -635,8 +646,8 @@ begin
     stolen := coalesce(p.stolen, 0);
     write := news.wrote or p.stolen is not null or new.day_at <> t.day_at;
     wait_ms := coalesce(idle_ms, idle_wait());
-    select * into p from step_make(t, new, case when stolen > 0 then coalesce(news.woken, '{}') else news.woken end,
-                                   d, held = 'taken', new.mark_at is distinct from t.mark_at);
+    select * into p from step_make(t, new, news.woken, d, held = 'taken' or stolen > 0,
+                                   new.mark_at is distinct from t.mark_at);
     new := p.new;
     cut := p.cut;
     wait_ms := coalesce(p.wait_ms, wait_ms);

@@ -195,6 +195,74 @@ small_leases_where_weights_differ(void **state)
     PQfinish(c);
 }
 
+/* 120 queues, of which a worker serves only the last two. Each has more jobs than its share, and no
+ * second passes, so the patrol never looks at a queue. */
+static PGconn *
+served_last(const char *database)
+{
+    PGconn *c = core_new(database);
+
+    pg_run(c,
+           "insert into queue_config (queue, chunk) select to_char(i, 'FM000'), 1"
+           " from generate_series(1, 120) i; select t.many(queue, 'j', 40) from queue_config;"
+           " update tick set want = 120, weights = 120, mark_at = 'infinity'");
+    core_settle(c);
+    pg_run(c, "update tick set mark_at = 'infinity', filled = 0"); /* half of it is never taken */
+    return c;
+}
+
+static int64_t
+claimed(PGconn *c, const char *queue)
+{
+    return pg_int(c, "select count(*) from claim('n', 40, '1 h', '{%s}')", queue);
+}
+
+/* Jobs that come back to one queue hide in the sum what was claimed of another one, which is cut
+ * all the same: jobs of an expired lease, and jobs that a worker gives back. */
+static void
+what_comes_back_hides_nothing(void **state)
+{
+    PGconn *c = served_last("hides");
+
+    (void)state;
+    for (int expires = 0; expires < 2; expires++) {
+        for (int i = 0; i < 5; i++) {
+            pg_run(c, "select t.claim('m', 40, '1 h', '{119}')");
+            core_settle(c);
+        }
+        pg_run(c, "update tick set mark_at = 'infinity', filled = 0");
+        assert_in_range(claimed(c, "120"), 1, 10);
+        if (expires)
+            core_expire(c, "m");
+        else
+            pg_run(c, "select t.back('m')");
+        pg_run(c, "update tick set mark_at = %s", expires ? "'-infinity'" : "'infinity'");
+        core_settle(c);
+        assert_in_range(claimed(c, "120"), 1, 10);
+        core_settle(c);
+    }
+    core_check(c);
+    PQfinish(c);
+}
+
+/* A push to another queue makes a cut of that queue alone, before the next cut of all is due. */
+static void
+a_push_hides_nothing(void **state)
+{
+    PGconn *c = served_last("push_hides");
+
+    (void)state;
+    pg_run(c, "update tick set waiting = '{}', place = ''"); /* as with more than 500 queues */
+    assert_in_range(claimed(c, "120"), 1, 10);
+    pg_run(c, "update tick set cut_at = clock_timestamp() + interval '1 min';"
+              " select t.push('001', 'new'); select schedule('test')");
+    pg_run(c, "update tick set cut_at = cut_at - interval '1 min'");
+    core_settle(c);
+    assert_in_range(claimed(c, "120"), 1, 10);
+    core_check(c);
+    PQfinish(c);
+}
+
 /* A new job of another queue waits behind the jobs that are kept ready. Their number follows how
  * fast jobs are claimed, and has a bound even if it is too small again and again. want = the number
  * before. */
@@ -347,6 +415,8 @@ main(void)
         cmocka_unit_test(weights_share),
         cmocka_unit_test(weights_of_three),
         cmocka_unit_test(an_unserved_queue_stops_nobody),
+        cmocka_unit_test(what_comes_back_hides_nothing),
+        cmocka_unit_test(a_push_hides_nothing),
         cmocka_unit_test(small_leases_where_weights_differ),
         cmocka_unit_test(little_is_kept_ready),
         cmocka_unit_test(a_slow_step_keeps_more_ready),
