@@ -10,7 +10,8 @@
  *             A connection may break at any moment. The session at the server then goes on and commits or aborts;
  *             the worker gets no answer and asks again in the spare session
  *   step      schedule(): read_deltas(), promote(), steal(), take_back(), cut() with cut_hard(), settle()
- *   operator  release(), cancel() with uncut_jobs() and lock_leases(), requeue()
+ *   operator  release(), cancel() with uncut_jobs() and lock_leases(), requeue(), pause() with uncut(), resume(). Any of
+ *             them may be left in an open transaction (LEAVES): it keeps its locks until the server ends its session
  *
  * It proves, within the bounds below and in every order of these steps: check_places(), the assertions where a job
  * starts, ends or is answered for, and that every job ends. In it, a lease that has ended leaves its number to the next
@@ -19,7 +20,7 @@
  * lease_seq gives no number twice; cut_front() does, but its leases begin with a version made of their transaction's
  * id. So the model allows more than can happen.
  * It proves nothing about: more than one queue and priority; claims of several leases (take_many() takes each in the
- * same way); time (the model decides when a lease expires and when a wait is over); limits, keys, pauses; which job
+ * same way); time (the model decides when a lease expires and when a wait is over); limits, keys; which job
  * cut_front() puts where, and in which order jobs start. give_back() is keep_only() with a list.
  */
 #ifndef JOBS
@@ -42,6 +43,12 @@
 #endif
 #ifndef FAILS
 #define FAILS 1 /* attempts of which the worker says that they failed */
+#endif
+#ifndef PAUSES
+#define PAUSES 0 /* how often the operator pauses the queue and resumes it */
+#endif
+#ifndef LEAVES
+#define LEAVES 0 /* acts whose client leaves the transaction open */
 #endif
 #define ROWS 5  /* rows that work_queue has at the same time */
 #define NUMBERS 15
@@ -74,6 +81,7 @@ lease_row lease[ROWS]; /* seqs = 0: no such row; holder = 0: free, else worker +
 byte scheduler;
 byte cut, high;
 short unread;
+bool paused;
 
 /* what a worker knows: one token for each slot. stale: the server no longer counts it, because the lease was taken back
  * or the answer has counted; the worker does not know that, the assertions use it */
@@ -83,7 +91,7 @@ bool out_failed[WORKERS]; /* the answers say that the attempts failed */
 bool untidy[WORKERS];     /* the answer of a claim was lost */
 byte moved;               /* the worker whose connection broke, + 1: it will use the spare session */
 
-byte acts = ACTS, breaks = BREAKS, early = EARLY, overs = OVERS, fails = FAILS;
+byte acts = ACTS, breaks = BREAKS, early = EARLY, overs = OVERS, fails = FAILS, pauses = PAUSES, leaves = LEAVES;
 
 hidden byte i, k, l, m, n, p, free_row;
 hidden short taken, left_seqs;
@@ -152,6 +160,7 @@ inline take_back(r, count)
               new_number(number[m]);
               if
               :: (count) && tries[m] >= most[m] -> state[m] = failed
+              :: !((count) && tries[m] >= most[m]) && paused /* back_in_line() makes no lease */
               :: else ->
                  find_row();
                  lease[free_row].seqs = SET(number[m]);
@@ -248,6 +257,7 @@ inline claim(w, r, reply)
        p = r
     fi;
     lease[p].holder = w + 1;
+    assert(!paused);
     for (m : 0 .. JOBS - 1) {
         if
         :: HAS(taken, number[m]) && state[m] == ready ->
@@ -517,7 +527,10 @@ inline cut_leases()
     taken = 0;
     for (i : 0 .. JOBS - 1) {
         if
-        :: state[i] == ready ->
+        :: state[i] == ready && paused -> /* nothing is cut; late_left() lowers the cursor for jobs that come late */
+           is_leased(i);
+           n = (number[i] <= n && HAS(seen, number[i]) && !known -> number[i] - 1 : n)
+        :: state[i] == ready && !paused ->
            is_leased(i);
            if
            :: number[i] > cut && (high <= cut || !known) -> taken = taken | SET(number[i])
@@ -643,6 +656,23 @@ inline lock_lease(j)
     }
 }
 
+/* The client of an act leaves its transaction open. act_lock() has set idle_in_transaction_session_timeout, so at some time
+ * the server ends the session; what the act has written is undone */
+inline left_open()
+{
+    atomic { leaves -> leaves--; printf("operator: leaves the transaction open\n") }
+#ifdef TWIN_OPEN /* fault: act_lock() sets no limit */
+    false;
+#endif
+    d_step {
+        unlock_all(SESSION_OPERATOR);
+        row_lock[0] = (row_lock[0] == SESSION_OPERATOR -> 0 : row_lock[0]);
+        row_lock[1] = (row_lock[1] == SESSION_OPERATOR -> 0 : row_lock[1]);
+        scheduler = (scheduler == SESSION_OPERATOR -> 0 : scheduler);
+        printf("operator: the server ends the session\n")
+    }
+}
+
 /* cancel() ends the job itself instead of asking its worker: then nobody may be running it */
 inline end_job(j)
 {
@@ -673,7 +703,9 @@ inline cancel(j)
        lock_lease(j) /* once more: a claim may have split the lease meanwhile */
     :: state[j] == gone || state[j] == unborn
     fi;
-    d_step {
+    if
+    :: left_open()
+    :: d_step {
         find_lease(j, p);
         if
         :: row_lock[j] == SESSION_OPERATOR && state[j] == retry || state[j] == ready && scheduler == SESSION_OPERATOR && p == ROWS ->
@@ -694,8 +726,8 @@ inline cancel(j)
         row_lock[j] = 0;
         scheduler = (scheduler == SESSION_OPERATOR -> 0 : scheduler);
         check_places()
-    };
-    skip
+       }
+    fi
 }
 
 /* requeue_live() of one job. It takes the new number first, and commits later: so the job may be late */
@@ -730,22 +762,91 @@ inline release(w)
             fi
         }
     };
+    if
+    :: left_open()
+    :: d_step { true ->
+           for (p : 0 .. ROWS - 1) {
+               if
+               :: lease[p].lock == SESSION_OPERATOR -> printf("operator: releases lease %d\n", p); take_back(p, 1)
+               :: else
+               fi
+           }
+           scheduler = 0;
+           check_places() }
+    fi
+}
+
+#define READ(r) (HAS(read, r) && lease[r].seqs && !lease[r].holder)
+
+/* pause(): takes the scheduler's row, reads the free leases, waits for the claims that have locked some of them (or gives
+ * up after 100 ms), and deletes those that are still free */
+inline pause()
+{
+    atomic { scheduler == 0 -> scheduler = SESSION_OPERATOR };
     d_step {
-        for (p : 0 .. ROWS - 1) {
-            if
-            :: lease[p].lock == SESSION_OPERATOR -> printf("operator: releases lease %d\n", p); take_back(p, 1)
-            :: else
-            fi
+        read = 0;
+        for (l : 0 .. ROWS - 1) {
+            read = read | (lease[l].seqs && !lease[l].holder -> SET(l) : 0)
         }
-        scheduler = 0;
-        check_places()
     };
+    if
+#ifdef TWIN_PAUSE /* fault: uncut() locks none of the leases that it has read */
+    :: true
+#else
+    :: atomic { TO_HAVE(READ) ->
+           d_step {
+               for (l : 0 .. ROWS - 1) {
+                   if
+                   :: READ(l) -> lease[l].lock = SESSION_OPERATOR
+                   :: else
+                   fi
+               };
+               skip
+           } }
+    :: d_step { !TO_HAVE(READ) -> read = 0; scheduler = 0; printf("operator: the pause gives up\n") }
+#endif
+    fi;
+    if
+    :: scheduler != SESSION_OPERATOR
+    :: atomic { scheduler == SESSION_OPERATOR && leaves -> left_open() }
+    :: d_step { scheduler == SESSION_OPERATOR ->
+           paused = true;
+           for (p : 0 .. ROWS - 1) {
+               if
+#ifdef TWIN_PAUSE
+               :: HAS(read, p) && lease[p].seqs ->
+#else
+               :: lease[p].lock == SESSION_OPERATOR ->
+#endif
+                  printf("operator: the pause takes free lease %d\n", p);
+                  for (i : 0 .. JOBS - 1) {
+                      cut = (HAS(lease[p].seqs, number[i]) && number[i] <= cut -> number[i] - 1 : cut)
+                  }
+                  lease[p].seqs = 0;
+                  lease[p].lock = 0;
+                  lease[p].holder = 0;
+                  lease[p].version = 0
+               :: else
+               fi
+           }
+           read = 0;
+           scheduler = 0;
+           check_places() }
+    fi
+}
+
+inline resume()
+{
+    atomic { paused && scheduler == 0 ->
+        paused = false;
+        unread = unread | 1; /* wake_queue() */
+        printf("operator: resumes\n") };
     skip
 }
 
 proctype operator()
 {
-    byte r, j, w;
+    byte r, j, w, read;
 #ifdef TWIN_CANCEL
     bool was_free;
 #endif
@@ -763,6 +864,13 @@ end:
        :: w = j; release(w)
        fi;
        atomic { j = 0; w = 0; r = 0 }
+    :: pauses > 0 ->
+       pauses--;
+       pause();
+       if
+       :: resume()
+       :: !paused
+       fi
     od
 }
 

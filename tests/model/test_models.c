@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 20, DEFINES = 8 };
+enum { WORDS = 20, DEFINES = 10 };
 
 extern char **environ;
 
@@ -39,7 +39,8 @@ static struct check checks[] = {
     {"leases: answers are lost, workers die",                      "lease",    {ONLY(1, 1, 0, 0, 0)},                                                            NULL                },
     {"leases: attempts fail, connections break",                   "lease",    {ONLY(0, 1, 0, 0, 1)},                                                            NULL                },
     {"leases: leases run out, schedulers take over",               "lease",    {ONLY(1, 0, 0, 1, 1)},                                                            NULL                },
-    {"leases: an operator cancels, requeues, releases",            "lease",    {ONLY(0, 0, 1, 0, 1)},                                                            NULL                },
+    {"leases: an operator cancels, requeues, releases",            "lease",    {ONLY(0, 0, 1, 0, 1), "-DLEAVES=1"},                                              NULL                },
+    {"leases: a pause in a transaction that stays open",           "lease",    {ONLY(1, 0, 0, 0, 0), "-DPAUSES=1", "-DLEAVES=1"},                                NULL                },
     {"leases: every job ends",                                     "lease",    {ONLY(0, 1, 0, 0, 1), "-DLIVE"},                                                  NULL                },
     {"leases, twin: an answer that locks no lease",
      "lease",                                                                  {"-DTWIN_ANSWER", ONLY(1, 0, 0, 0, 1)},
@@ -59,6 +60,12 @@ static struct check checks[] = {
     {"leases, twin: cancel decides before it has the locks",
      "lease",                                                                  {"-DTWIN_CANCEL", ONLY(0, 0, 1, 0, 1)},
      "token[k].job==(j+1)"                                                                                                                                                           },
+    {"leases, twin: a pause that locks no lease",
+     "lease",                                                                  {"-DTWIN_PAUSE", ONLY(0, 0, 0, 0, 0), "-DPAUSES=1"},
+     "token[k].job==(m+1)"                                                                                                                                                           },
+    {"leases, twin: an act may stay open for ever",
+     "lease",                                                                  {"-DTWIN_OPEN", ONLY(0, 0, 0, 0, 0), "-DPAUSES=1", "-DLEAVES=1"},
+     "(state[0]=="                                                                                                                                                                   },
     {"counters: every reader counts the truth of its snapshot",    "counters", {0},                                                                              NULL                },
     {"counters, twin: a fold forgets what was in progress",
      "counters",                                                               {"-DTWIN_XIP"},

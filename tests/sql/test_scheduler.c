@@ -271,6 +271,37 @@ who_holds_the_turn(void **state)
     PQfinish(c);
 }
 
+/* The client of an act leaves its transaction open. A push, an answer and a claim of what is free
+ * go on meanwhile; then the server ends the session, nothing is paused, and steps go on. */
+static void
+an_act_left_open_ends(void **state)
+{
+    PGconn *c = core_new("left_open"), *a = core_join("left_open"), *b = core_join("left_open");
+
+    (void)state;
+    pg_run(c, "alter function scheduler_wait() set lock_timeout = '1 ms'");
+    pg_run(c, "select t.push('q', 'a,b'), t.push('free', 'f')");
+    expect(b, "t", "select active from schedule('B')");
+    expect(c, "a", "select t.claim('n', 1, null, '{q}')");
+    pg_run(a, "begin");
+    pg_run(a, "select from pause(gen_random_uuid(), 'q', 'a test')");
+    expect(b, "f", "select active from schedule('B')");
+    pg_run(c, "select t.push('q', 'c')");
+    expect(c, "done", "select t.done('n')");
+    expect(c, "f", "select t.claim('n', 9)"); /* the free lease of q is locked */
+    pg_run(a, "set idle_in_transaction_session_timeout = 1");
+    pg_wait(c, "select count(*) from pg_locks where mode = 'ShareLock' and objsubid = 2", "0",
+            20000);
+    expect(b, "t", "select active from schedule('B')");
+    core_settle(c);
+    expect(c, "b,c", "select t.claim('m', 9)");
+    expect(c, "0", "select count(*) from queue_config where paused_at is not null");
+    core_check(c);
+    PQfinish(a);
+    PQfinish(b);
+    PQfinish(c);
+}
+
 static void
 node_start(PGconn *c, const char *expected, const char *session, const char *more)
 {
@@ -482,6 +513,7 @@ main(void)
         cmocka_unit_test(an_idle_step_writes_nothing),
         cmocka_unit_test(how_soon_it_comes_again),
         cmocka_unit_test(who_holds_the_turn),
+        cmocka_unit_test(an_act_left_open_ends),
         cmocka_unit_test(a_name_is_one_process),
         cmocka_unit_test(two_of_a_name_at_once),
         cmocka_unit_test(only_a_living_node_claims),
