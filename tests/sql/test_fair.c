@@ -202,10 +202,9 @@ served_last(const char *database)
 {
     PGconn *c = core_new(database);
 
-    pg_run(c,
-           "insert into queue_config (queue, chunk) select to_char(i, 'FM000'), 1"
-           " from generate_series(1, 120) i; select t.many(queue, 'j', 40) from queue_config;"
-           " update tick set want = 120, weights = 120, mark_at = 'infinity'");
+    pg_run(c, "insert into queue_config (queue, chunk) select to_char(i, 'FM000'), 1"
+              " from generate_series(1, 120) i; select t.many(queue, 'j', 40) from queue_config;"
+              " update tick set want = 120, weights = 120, mark_at = 'infinity'");
     core_settle(c);
     pg_run(c, "update tick set mark_at = 'infinity', filled = 0"); /* half of it is never taken */
     return c;

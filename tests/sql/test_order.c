@@ -68,7 +68,8 @@ static const struct one {
     {"claim",           "select t.claim('m%1$s', 3, '1 h', '{q%1$s}')",                                       true },
     {"give back",       "select t.back('n%1$s', 'r2,r3')",                                                    false},
     {"push with keys",
-     "select count(*) from push_many(null, '{q%1$s,q%1$s,q%1$s}', unique_keys => '{k3,k1,k2}')",              false},
+     "select count(*) from push_many(null, '{q%1$s,q%1$s,q%1$s}', unique_keys => '{k3,k1,k2}', "
+     "payloads => array_fill('{\"name\": \"k\"}'::text, '{3}'))",                                             false},
     {"step",            "select active from schedule('test')",                                                false},
     {"cancel",          "select count(*) from cancel(gen_random_uuid(), 1, t.ids(%1$s, 'r1,f2,f3,u,s,x,y'))",
      false                                                                                                         },
