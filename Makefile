@@ -86,18 +86,18 @@ slow    = $(foreach l,$1,%/test_$l $(addprefix %/test_$l@,$(OTHERS)))
 longest = $(foreach l,$(LONG),$(filter $(call slow,$l),$1)) $(filter-out $(call slow,$(LONG)),$1)
 # What check-all runs: sql, fault and models as they are shipped; unit and e2e sanitized, but those whose timing or whose
 # compiler matters most also as shipped; and a selection on each other version of the server (NAME@13): install, push,
-# claim, acts, counters, screens. The oldest and the newest get also upgrade, work, health and the lists of other
-# systems. On 13 everybody may create objects in schema public: whose code may run is asked there, too.
+# claim, counters, the functions of acts. The oldest and the newest get also screens, acts by key, upgrade, work, health
+# and the lists of other systems. On 13 everybody may create objects in schema public: whose code may run is asked there, too.
 OTHERS    = 13 14 16 17 18
 SHIPPED   = acts console demo dist lists monkey own_queue pages push strangers
-EACH      = install push claim client counters acts screens own_queue
-ENDS      = $(EACH) upgrade signal retention health work adapters
+EACH      = install push claim client counters sql/acts own_queue
+ENDS      = $(EACH) acts screens upgrade signal retention health work adapters
 SELECT_13 = $(ENDS) trap strangers
 SELECT_14 = $(EACH)
 SELECT_16 = $(EACH)
 SELECT_17 = $(EACH)
 SELECT_18 = $(ENDS)
-named   = $(filter $(foreach l,sql e2e fault,$(addprefix $(BUILD)/tests/$l/test_,$1)),$(TESTS))
+named   = $(filter $(foreach n,$1,$(foreach l,$(if $(findstring /,$n),$(dir $n),sql/ e2e/ fault/),$(BUILD)/tests/$(l)test_$(notdir $n))),$(TESTS))
 SANE    = $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter $(BUILD)/tests/unit/% $(BUILD)/tests/e2e/%,$(TESTS)))
 PLAIN   = $(filter $(BUILD)/tests/sql/% $(BUILD)/tests/fault/% $(BUILD)/tests/model/% $(addprefix $(BUILD)/tests/e2e/test_,$(SHIPPED)),$(TESTS))
 ELSE    = $(foreach v,$(OTHERS),$(addsuffix @$v,$(call named,$(SELECT_$v))))
@@ -107,7 +107,9 @@ FUZZERS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*
 ARCS    = $(if $(NOUI),,$(BUILD)/libui.a) $(BUILD)/libqueuetop.a
 ENGINES = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/queuetop-engines
 # PG=13 runs the tests on another server than the system's (tests/servers.sh)
-RUN     = $(if $(PG),server=$$(tests/servers.sh $(PG)) && PATH="$$server:$$PATH") SRCDIR=$(CURDIR) ENGINES=$(ENGINES) $(BUILD)/testrun -j $(JOBS) $(if $N,-n $N) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
+# The server's own client programs: those that Debian puts into PATH begin with a script in Perl.
+CLIENTS := $(patsubst %,%:,$(shell pg_config --bindir 2>/dev/null))
+RUN     = $(if $(PG),server=$$(tests/servers.sh $(PG)) &&) PATH="$(if $(PG),$$server:)$(CLIENTS)$$PATH" SRCDIR=$(CURDIR) ENGINES=$(ENGINES) $(BUILD)/testrun -j $(JOBS) $(if $N,-n $N) $(if $(MONKEY),-t $(shell expr 300 + 0$(word 2,$(subst :, ,$(MONKEY)))))
 
 Q       = $(if $V,,@echo '  $(@:$(BUILD)/%=%)';)
 
