@@ -182,17 +182,42 @@ con_start(struct vt *vt, int rows, int cols, const char *option)
     vt_want(vt, "live");
 }
 
+/* True while the box of an action stands there: it takes each key for itself. */
+static bool
+has_box_of_action(const struct vt *vt)
+{
+    return vt_find(vt, "Esc hide (goes on", NULL, NULL) || vt_find(vt, "Esc close", NULL, NULL);
+}
+
+void
+con_done(struct vt *vt, const char *marked)
+{
+    int64_t deadline = clock_ms() + VT_WAIT_MS;
+
+    do
+        vt_settle(vt, 20);
+    while ((has_box_of_action(vt) || vt_find(vt, marked, NULL, NULL)) && clock_ms() < deadline);
+    vt_gone(vt, "Esc hide (goes on");
+    vt_gone(vt, marked);
+}
+
+/* An action whose effect the test has seen may still have its last answer before it: then a box
+ * takes the key, or a question comes. */
 void
 con_quit(struct vt *vt)
 {
     int64_t deadline = clock_ms() + VT_WAIT_MS;
 
-    /* An action whose effect the test has seen may still have its last answer before it. */
-    vt_keys(vt, "q");
-    while (clock_ms() < deadline && vt_came(vt, "an action is running", VT_WAIT_MS)) {
-        vt_keys(vt, "esc");
-        vt_gone(vt, "an action is running");
+    while (!vt->has_ended && clock_ms() < deadline) {
+        while (has_box_of_action(vt) && clock_ms() < deadline) {
+            vt_keys(vt, "esc");
+            vt_settle(vt, 20);
+        }
         vt_keys(vt, "q");
+        if (vt_came(vt, "an action is running", 2000)) {
+            vt_keys(vt, "esc");
+            vt_gone(vt, "an action is running");
+        }
     }
     vt_ended_well(vt, 0);
     vt_done(vt);

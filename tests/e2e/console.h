@@ -42,6 +42,10 @@ void con_spawn(struct vt *vt, int rows, int cols, const char *const *options,
                const char *const *env);
 /* Asks to pause the n marked queues, with the reason "close", up to the last question. */
 void con_pause_marked(struct vt *vt, int n);
+/* Waits until all that was answered is done: the marks have gone (marked = "2 marked"). While the
+ * box of a slow action stands there, the row of the marks is hidden, and the box takes every key.
+ */
+void con_done(struct vt *vt, const char *marked);
 /* Types q, and checks that the console ends well. */
 void con_quit(struct vt *vt);
 /* The number of rows that a condition on queues.queue finds. */

@@ -579,7 +579,7 @@ acts_on_marked_rows(void **state)
     con_pause_marked(&vt, 3);
     vt_keys(&vt, "y");
     pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
-    vt_gone(&vt, "3 marked");
+    con_done(&vt, "3 marked");
     vt_keys(&vt, "4");
     vt_want(&vt, "worker-2");
     vt_keys(&vt, "*");
@@ -592,7 +592,7 @@ acts_on_marked_rows(void **state)
     vt_want(&vt, "worker-2: 2 jobs → ready");
     vt_keys(&vt, "y");
     pg_wait(con_db(), "select count(*) from work_queue where lock_key is not null", "0", 60000);
-    vt_gone(&vt, "2 marked");
+    con_done(&vt, "2 marked");
     con_quit(&vt);
 }
 
@@ -622,7 +622,7 @@ takes_only_its_own_marks(void **state)
     PGconn *lock = con_hold_queue("mail"); /* an act waits for it for about 15 s */
     vt_keys(&vt, "y");
     vt_want(&vt, "Esc hide (goes on");
-    vt_keys(&vt, "esc 4");
+    vt_keys(&vt, "esc 4"); /* the box stays hidden, for the third action, too */
     vt_want(&vt, "2 marked");
     pg_run(lock, "rollback");
     pg_wait(con_db(), "select count(*) from queue_config where pause_reason = 'close'", "3", 60000);
@@ -738,7 +738,7 @@ acts_on_marked_groups(void **state)
             "mail new", 60000);
     pg_wait(con_db(), "select count(distinct action) from audit where verb = 'requeue'", "2",
             60000);
-    vt_gone(&vt, "2 marked");
+    con_done(&vt, "2 marked");
     con_quit(&vt);
 }
 
@@ -762,7 +762,7 @@ marks_of_groups_tell_the_truth(void **state)
     vt_want(&vt, "1 marked group has no failed job any more");
     vt_keys(&vt, "y");
     pg_wait(con_db(), "select count(*) from queue", "0", 60000);
-    vt_gone(&vt, "3 marked");
+    con_done(&vt, "3 marked");
     vt_keys(&vt, "6");
     vt_want(&vt, "discard         fax");
     vt_keys(&vt, "g u");

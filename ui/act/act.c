@@ -66,7 +66,7 @@ run(struct app *a, struct action *act, bool force)
     if (a->running.action)
         action_free(a->running.action);
     a->running.action = act;
-    a->running.ended = a->running.stopping = a->running.shown = false;
+    a->running.ended = a->running.stopping = false;
     a->running.started_ms = clock_ms();
     a->running.seen = action_generation(act);
     action_start(act, force);
@@ -81,6 +81,7 @@ app_action_run(struct app *a, struct action *act, bool force)
         note_asker(a);
     canary_free(a->running.canary);
     a->running.canary = NULL;
+    a->running.shown = false;
     run(a, act, force);
 }
 
@@ -119,6 +120,7 @@ app_action_run_all(struct app *a, struct action *const *acts, int n)
     app_action_drop(a);
     memcpy(a->running.next, acts, sizeof *acts * (size_t)n);
     a->running.nnext = n;
+    a->running.shown = false;
     note_asker(a);
     if (n > 0)
         run_next(a);
@@ -226,6 +228,8 @@ action_over(struct app *a, enum severity how)
     if (a->leaving.after_action)
         app_quit(a);
     struct view *box = app_find_box(a, &progress_ops);
+    if (box) /* a box that the user hid stays hidden for the next action, too */
+        a->running.shown = false;
     if (!box) {
         app_action_forget(a);
     } else if (how == SAY_GOOD && box == app_front(a) &&
