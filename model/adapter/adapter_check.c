@@ -388,9 +388,11 @@ set_one(struct check *c, enum param p)
     return true;
 }
 
-/* Runs an act on the jobs of the sample by one second: most leases end later than that. */
+/* Runs an act that extends leases, with a time of one second. Most leases of the sample end later
+ * than one second from now: an act that does not look at the end of a lease makes it shorter here,
+ * and run_section() reports that. */
 static bool
-run_a_second(struct check *c, enum section_id s)
+extend_by_one_second(struct check *c, enum section_id s)
 {
     int before = c->found.rows;
 
@@ -428,7 +430,7 @@ run_jobs(struct check *c, enum section_id s)
         if (i > 0)
             c->found.rows = first;
     }
-    return !adapter_takes(c->a, s, PARAM_BY) || run_a_second(c, s);
+    return !adapter_takes(c->a, s, PARAM_BY) || extend_by_one_second(c, s);
 }
 
 /* --- a section ------------------------------------------------------------------------------- */
