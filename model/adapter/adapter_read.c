@@ -158,7 +158,10 @@ check_lack(const struct adapter_file *f, const char *value)
     free(name);
     if (s < 0 || !value[len] || !value[len + 1 + strspn(value + len + 1, " ")])
         return "the name of a section, a colon and why it is not there are needed";
-    return f->bound[s].section ? "the file has this section" : NULL;
+    /* a section that requires something may be missing: then these words say why */
+    return f->bound[s].section && !section_note(f->bound[s].section, "requires")
+               ? "the file has this section"
+               : NULL;
 }
 
 static bool

@@ -110,6 +110,16 @@ unmet(struct adapter *a, const char *requires, const char *version, const struct
     return why;
 }
 
+/* The same of a section; the adapter's own words (lacks) come first. */
+static const char *
+why_not(struct adapter *a, enum section_id s, const char *version, const struct role_row *role)
+{
+    const char *why = unmet(a, adapter_note(a, s, "requires"), version, role);
+    const char *own = why ? adapter_reason(a, s) : NULL;
+
+    return own ? own : why;
+}
+
 const char *
 adapter_no_acts(const struct adapter *a)
 {
@@ -123,7 +133,7 @@ adapter_judge(struct adapter *a, const char *version, struct role_row *role)
     char *verdict = others ? xstrdup(others) : judge_version(a, version);
 
     for (int i = 0; i < SEC_COUNT; i++)
-        a->lacks[i] = unmet(a, adapter_note(a, (enum section_id)i, "requires"), version, role);
+        a->lacks[i] = why_not(a, (enum section_id)i, version, role);
     if (role && verdict && role->can_act == 1) {
         role->can_act = 0;
         role->why = adapter_keep(&a->verdicts, verdict);

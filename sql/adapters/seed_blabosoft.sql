@@ -8,12 +8,14 @@
 -- note: An item is popped once. There is no lease: nothing gives it back when its worker ends. Stale = popped over an
 --   hour ago, which is a guess. A worker may keep its item's row locked while it works; such items are left alone.
 -- note: Finished items are deleted; times are UTC without a zone, as the article writes them.
+-- note: Columns that people add are used where the table has them: completed_at (finished items stay), leased_until
+--   (stale = it has passed), attempts, max_attempts, priority, updated_at.
 -- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
 -- lacks: extend: a running job has no lease that could end; release it by its id
 -- lacks: pause: workers pop whatever waits: stop them in their own program
 -- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
 -- lacks: discard: nothing keeps what was discarded: delete the jobs
--- lacks: priority: the oldest item is popped first
+-- lacks: priority: the oldest item is popped first (a column priority of your own is used)
 -- lacks: reschedule: an item has no time at which it is due
 -- lacks: purge: finished items are gone; delete --state failed removes failed ones
 
@@ -29,18 +31,35 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
 order by 1
 
+-- name: version
+-- which of the optional columns are there
+select concat_ws(' ', max('completed_at') filter (where a.attname = 'completed_at'),
+                 max('leased_until') filter (where a.attname = 'leased_until' and t.typname ~ '^timestamp(tz)?$'),
+                 max('priority') filter (where a.attname = 'priority'
+                                           and t.typname in ('int2', 'int4', 'int8'))) as version
+from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
+where n.nspname = {schema_lit} and c.relname = 'simple_queue' and a.attnum > 0 and not a.attisdropped
+
 -- name: queues
 select 'simple_queue' as queue, null::boolean as paused, 'one table is one queue; who pops decides' as info,
-       false as keeps
+       exists (select from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+               join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+               where n.nspname = {schema_lit} and c.relname = 'simple_queue' and a.attname = 'completed_at'
+                 and not a.attisdropped) as keeps
 
 -- name: counts
 -- no index finds popped items: the first 100000 rows are counted, more are estimated. The oldest item is read from the
 -- index that a pop uses
 with sums as (
-    select count(*) as n, count(*) filter (where started is null) as ready,
-           count(*) filter (where started is not null and not failed) as running,
-           count(*) filter (where started is not null and failed) as failed
-    from (select processing_started_at as started, errors is not null as failed from {schema}.simple_queue
+    select count(*) as n, count(*) filter (where state = 'ready') as ready,
+           count(*) filter (where state = 'running') as running,
+           count(*) filter (where state = 'failed') as failed,
+           count(*) filter (where state = 'completed') as completed,
+           case when count(leased_until) > 0
+                then count(*) filter (where state = 'running' and leased_until < now()) end as expired
+    from (select t.state, t.leased_until
+-- part: simple_queue_rows
           limit 100001) x
 )
 select 'simple_queue' as queue, 0::bigint as scheduled,
@@ -48,12 +67,20 @@ select 'simple_queue' as queue, 0::bigint as scheduled,
             else greatest(s.ready, (select c.reltuples::bigint from pg_catalog.pg_class c
                                     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
                                     where n.nspname = {schema_lit} and c.relname
-                                        = 'simple_queue') - s.running - s.failed) end as ready,
+                                        = 'simple_queue') - s.running - s.failed
+                              - s.completed) end as ready,
        0::bigint as retry, s.running, s.failed,
        {ms((select t.created_at::timestamptz from {schema}.simple_queue t where t.processing_started_at is null
             order by t.processing_started_at, t.created_at limit 1))} as oldest_ms,
-       s.n > 100000 as approx
+       s.expired, s.n > 100000 as approx
 from sums s
+
+-- name: counts_final
+-- requires: column completed_at
+-- cost: reads the whole table
+select 'simple_queue' as queue, count(*) as completed, 0::bigint as cancelled
+-- part: simple_queue_rows
+where t.state = 'completed'
 
 -- name: jobs
 -- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
@@ -61,27 +88,20 @@ from sums s
 -- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
-    select t.id as key, t.id::text as id, 'simple_queue' as queue, '' as kind,
-           case when t.processing_started_at is null then 'ready' when t.errors is null then 'running'
-                else 'failed' end as state,
-           null::int as priority, case when t.processing_started_at is null then 0 else 1 end as tries,
-           null::int as max_tries, {ms(t.created_at::timestamptz)} as created_ms,
-           null::bigint as run_after_ms,
-           {ms(coalesce(t.processing_started_at, t.created_at)::timestamptz)} as changed_ms,
-           {ms(t.processing_started_at::timestamptz)} as started_ms,
-           null::bigint as finished_ms, null::text as node, null::bigint as lease_until_ms,
-           coalesce(t.errors, '') as error,
-           t.errors is null and t.processing_started_at < now() - interval '1 hour' as stale, t.id::text as cursor
-    from {schema}.simple_queue t
+    select t.id as key,
+-- part: simple_queue_columns
+           t.id::text as cursor
+-- part: simple_queue_rows
     where ($1::text is null or $1::text = 'simple_queue')
       and ($2::text[] is null
            or 'ready' = any($2::text[]) and t.processing_started_at is null
-           or 'running' = any($2::text[]) and t.processing_started_at is not null and t.errors is null
+           or 'running' = any($2::text[]) and t.processing_started_at is not null and t.state = 'running'
+           or 'completed' = any($2::text[]) and t.processing_started_at is not null and t.state = 'completed'
            or 'failed' = any($2::text[]) and t.processing_started_at is not null and t.errors is not null)
       and ($7::interval is null or t.created_at < now() - $7::interval)
       and ($8::interval is null or t.created_at > now() - $8::interval)
-      and ($9::int is null or case when t.processing_started_at is null then 0 else 1 end >= $9::int)
-      and ($10::int is null or case when t.processing_started_at is null then 0 else 1 end <= $10::int)
+      and ($9::int is null or t.tries >= $9::int)
+      and ($10::int is null or t.tries <= $10::int)
       and ($11::text[] is null
            or t.id = any(array(select i::uuid from unnest($11::text[]) i
                                where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
@@ -92,28 +112,22 @@ with looked_at as materialized (
 
 -- name: job
 -- params: ids
-select t.id::text as id, 'simple_queue' as queue, '' as kind,
-       case when t.processing_started_at is null then 'ready' when t.errors is null then 'running'
-            else 'failed' end as state,
-       null::int as priority, case when t.processing_started_at is null then 0 else 1 end as tries,
-       null::int as max_tries, {ms(t.created_at::timestamptz)} as created_ms, null::bigint as run_after_ms,
-       {ms(coalesce(t.processing_started_at, t.created_at)::timestamptz)} as changed_ms,
-       {ms(t.processing_started_at::timestamptz)} as started_ms, null::bigint as finished_ms,
-       null::text as node, null::bigint as lease_until_ms, coalesce(t.errors, '') as error,
-       t.errors is null and t.processing_started_at < now() - interval '1 hour' as stale, null::text as cursor,
+select
+-- part: simple_queue_columns
+       null::text as cursor,
        left(t.payload, 1000000) as payload,
        case when t.payload is null then '' else 'text' end as payload_format,
        octet_length(t.payload)::bigint as payload_size
-from {schema}.simple_queue t
+-- part: simple_queue_rows
 where t.id = any(array(select i::uuid from unnest($1::text[]) i
                        where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
 
 -- name: attempts
 -- params: ids
-select 1 as number, null::text as node, {ms(t.processing_started_at::timestamptz)} as started_ms,
-       null::bigint as ended_ms,
-       case when t.errors is null then 'running' else 'failed' end as outcome, coalesce(t.errors, '') as error
-from {schema}.simple_queue t
+select greatest(t.tries, 1) as number, null::text as node, {ms(t.processing_started_at::timestamptz)} as started_ms,
+       case when t.state = 'completed' then {ms(t.completed_at)} end as ended_ms, t.state as outcome,
+       coalesce(t.errors, '') as error
+-- part: simple_queue_rows
 where t.id = any(array(select i::uuid from unnest($1::text[]) i
                        where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
   and t.processing_started_at is not null
@@ -156,25 +170,86 @@ returning t.id::text, 'ready' as state
 -- guard: only running jobs whose row no worker has locked
 -- confirm: Nothing tells whether its worker is alive. If it is, the item is worked on twice.
 with pick as (
+    select t.id
+-- part: simple_queue_rows
+    where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and t.state = 'running'
+    for update of t skip locked
+)
+update {schema}.simple_queue t set processing_started_at = null from pick where t.id = pick.id
+returning t.id::text, 'ready' as state
+
+-- name: extend
+-- params: ids by
+-- requires: column leased_until
+-- official: no (leased_until, as your workers set it; never made shorter)
+-- guard: only running jobs whose lease ends before that time and whose row no worker has locked
+with pick as (
+    select t.id
+-- part: simple_queue_rows
+    where t.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and t.state = 'running' and coalesce(t.leased_until < now() + $2::interval, true) and $2::interval > interval '0'
+    for update of t skip locked
+)
+update {schema}.simple_queue t set leased_until = now() + $2::interval from pick where t.id = pick.id
+returning t.id::text, 'extended' as state
+
+-- name: priority
+-- params: ids n
+-- requires: column priority
+-- official: no (a plain column; your pop decides what it means)
+-- guard: only jobs of another priority that wait
+with pick as (
     select id from {schema}.simple_queue
     where id = any(array(select i::uuid from unnest($1::text[]) i
                          where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and processing_started_at is not null and errors is null
+      and processing_started_at is null and priority is distinct from $2::int
     for update skip locked
 )
-update {schema}.simple_queue t set processing_started_at = null from pick where t.id = pick.id
+update {schema}.simple_queue t set priority = $2::int from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
 -- name: delete
 -- params: ids
 -- official: no (what a worker does with a finished item)
--- guard: only waiting or failed jobs whose row no worker has locked
+-- guard: only jobs that do not run and whose row no worker has locked
 with pick as (
-    select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i
+    select t.id
+-- part: simple_queue_rows
+    where t.id = any(array(select i::uuid from unnest($1::text[]) i
                          where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and (processing_started_at is null or errors is not null)
-    for update skip locked
+      and t.state <> 'running'
+    for update of t skip locked
 )
 delete from {schema}.simple_queue t using pick where t.id = pick.id
 returning t.id::text, 'deleted' as state
+
+-- name: purge
+-- params: queue states before limit
+-- requires: column completed_at
+-- official: no
+-- guard: only completed jobs; failed ones where asked for, by the time when they were popped
+-- cost: reads the whole table
+with pick as (
+    select t.id
+-- part: simple_queue_rows
+    where ($1::text is null or $1::text = 'simple_queue')
+      and coalesce(t.completed_at, t.processing_started_at::timestamptz) < coalesce($3::timestamptz, now())
+      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
+    limit coalesce($4::int, 1000) for update of t skip locked
+)
+delete from {schema}.simple_queue t using pick where t.id = pick.id
+returning t.id::text, 'purged' as state
+
+-- name: purge_preview
+-- params: queue states before
+-- requires: column completed_at
+-- cost: reads the whole table
+select 'purged' as state, count(*) as n, t.state as why
+-- part: simple_queue_rows
+where ($1::text is null or $1::text = 'simple_queue')
+  and coalesce(t.completed_at, t.processing_started_at::timestamptz) < coalesce($3::timestamptz, now())
+  and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
+group by 3

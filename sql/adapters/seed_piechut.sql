@@ -11,10 +11,14 @@
 -- note: Finished is what its state says: COMPLETED, DONE, FINISHED, SUCCEEDED; FAILED, ERROR; CANCELLED, CANCELED. A
 --   state of another name is shown as blocked: its scheduler will not take such a job.
 -- note: Times have no zone: they are read in the zone of this session, which must be that of the workers.
+-- note: Columns that people add to queue are used where it has them: error (or last_error, error_message), max_tries
+--   (or max_attempts), priority, completed_at, updated_at.
 -- lacks: pause: its scheduler decides what is handed out: stop the scheduler
 -- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
 -- lacks: discard: nothing keeps what was discarded: delete the jobs
--- lacks: priority: its scheduler gives the order: reschedule jobs that may wait
+-- lacks: priority: its scheduler gives the order: reschedule jobs that may wait (your own column
+--   priority is used)
+-- lacks: groups: nothing keeps an error (a column error of your own is used)
 
 -- name: detect
 select n.nspname::text as schema
@@ -38,6 +42,14 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
               where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
                 and a.attname = 'tenant_id' and not a.attisdropped)
 order by 1
+
+-- name: version
+-- which of the optional columns are there
+select concat_ws(' ', max('priority') filter (where a.attname = 'priority' and t.typname in ('int2', 'int4', 'int8')),
+                 max('error') filter (where a.attname in ('error', 'error_message', 'last_error'))) as version
+from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
+where n.nspname = {schema_lit} and c.relname = 'queue' and a.attnum > 0 and not a.attisdropped
 
 -- name: queues
 -- no index has the queue: the names come from the statistics, from the jobs in work_queue, and from the newest jobs;
@@ -96,7 +108,8 @@ with looked_at as materialized (
     select t.id as key,
 -- part: work_queue_columns
            t.id::text as cursor
-    from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
+-- part: work_queue_rows
+    left join {schema}.work_queue w on w.id = t.id
     where ($1::text is null or t.queue = $1::text)
       and ($2::text[] is null
            or 'running' = any($2::text[]) and w.lock_key is not null
@@ -133,7 +146,8 @@ select
        case when x.text is not null then x.text else encode(substr(t.payload, 1, 65536), 'hex') end as payload,
        case when t.payload is null then '' when x.text is not null then 'text' else 'bytes' end as payload_format,
        t.payload_type::text as payload_type, octet_length(t.payload)::bigint as payload_size, t.state::text as raw_state
-from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
+-- part: work_queue_rows
+left join {schema}.work_queue w on w.id = t.id
 -- valid UTF-8 is shown as text
 cross join lateral (select case when octet_length(t.payload) <= 65536 and current_setting('server_encoding') = 'UTF8'
                                      and encode(t.payload,
@@ -143,6 +157,24 @@ cross join lateral (select case when octet_length(t.payload) <= 65536 and curren
                                 then convert_from(t.payload, 'UTF8') end as text) x
 where t.id = any(array(select i::uuid from unnest($1::text[]) i
                        where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+
+-- name: groups
+-- params: queue limit
+-- requires: column error
+-- cost: no index finds the newest jobs that failed
+with failed_jobs as materialized (
+    select t.id, t.queue::text as queue, t.error,
+           coalesce(t.completed_at, t.updated_at, t.created::timestamptz) as ended
+-- part: work_queue_rows
+    where t.state in ('FAILED', 'ERROR') and ($1::text is null or t.queue = $1::text)
+      and not exists (select from {schema}.work_queue w where w.id = t.id)
+    order by t.id desc limit 5000
+)
+select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
+       {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
+       (array_agg(left(error, 1000) order by ended desc))[1] as sample,
+       (array_agg(id::text order by ended desc))[1] as sample_id
+from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
 -- name: nodes
 -- a node is known by the jobs it holds; it has no heartbeat
@@ -239,6 +271,26 @@ where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry'
                            else 'scheduled' end as state
 
+-- name: priority
+-- params: ids n
+-- requires: column priority
+-- official: no (a plain column; its scheduler decides what it means)
+-- guard: only jobs of another priority that wait and are not in work_queue
+with seen as materialized (
+    select q.id, q.state from {schema}.queue q
+    where q.id = any(array(select i::uuid from unnest($1::text[]) i
+                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+      and q.state in ('PENDING', 'RETRY') and q.priority is distinct from $2::int
+      and not exists (select from {schema}.work_queue w where w.id = q.id)
+), pick as (
+    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
+    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
+)
+update {schema}.queue t set priority = $2::int, version = least(t.version, 2147483646) + 1 from pick
+where t.id = pick.id
+returning t.id::text, case when t.run_after <= now() or t.run_after is null then 'ready'
+                           when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
+
 -- name: delete
 -- params: ids
 -- official: no (what a node does with a finished job)
@@ -263,18 +315,19 @@ returning t.id::text, 'deleted' as state
 -- name: purge
 -- params: queue states before limit
 -- official: no
--- guard: only completed or cancelled jobs; failed ones where asked for. Nothing tells when a job ended: the time when
---   it was pushed counts
+-- guard: only completed or cancelled jobs; failed ones where asked for. Where nothing tells
+--   when a job ended, the time when it was pushed counts
 -- cost: reads all that is finished
 with pick as (
-    select q.id from {schema}.queue q
-    where ($1::text is null or q.queue = $1::text)
-      and q.state = any(array(
+    select t.id
+-- part: work_queue_rows
+    where ($1::text is null or t.queue = $1::text)
+      and t.state = any(array(
 -- part: work_queue_final
           and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
-      and q.created < coalesce($3::timestamptz, now())::timestamp
-      and not exists (select from {schema}.work_queue w where w.id = q.id)
-    limit coalesce($4::int, 1000) for update of q skip locked
+      and coalesce(t.completed_at, t.created::timestamptz) < coalesce($3::timestamptz, now())
+      and not exists (select from {schema}.work_queue w where w.id = t.id)
+    limit coalesce($4::int, 1000) for update of t skip locked
 )
 delete from {schema}.queue t using pick where t.id = pick.id
 returning t.id::text, 'purged' as state
@@ -282,12 +335,12 @@ returning t.id::text, 'purged' as state
 -- name: purge_preview
 -- params: queue states before
 -- cost: reads all that is finished
-select 'purged' as state, count(*) as n, lower(q.state) as why
-from {schema}.queue q
-where ($1::text is null or q.queue = $1::text)
-  and q.state = any(array(
+select 'purged' as state, count(*) as n, lower(t.state) as why
+-- part: work_queue_rows
+where ($1::text is null or t.queue = $1::text)
+  and t.state = any(array(
 -- part: work_queue_final
       and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
-  and q.created < coalesce($3::timestamptz, now())::timestamp
-  and not exists (select from {schema}.work_queue w where w.id = q.id)
+  and coalesce(t.completed_at, t.created::timestamptz) < coalesce($3::timestamptz, now())
+  and not exists (select from {schema}.work_queue w where w.id = t.id)
 group by 3

@@ -6,15 +6,18 @@
 -- tables: jobs
 -- note: visibility_at is the lease: a job that was taken is hidden until then, for ten minutes, and nothing tells who
 --   took it.
--- note: Failed is what no worker will ever take again: four attempts used, or expires_at has passed (its default is the
---   moment of the insert). Workers take from all queues at once. Ack and nack name the id alone: a job that was
+-- note: Failed is what no worker will ever take again: all attempts used (four), or expires_at has passed (its default
+--   is the moment of the insert). Workers take from all queues at once. Ack and nack name the id alone: a job that was
 --   released and taken anew is also finished by its first worker.
+-- note: Columns that people add are used where the table has them: error (or last_error, error_message), max_attempts,
+--   priority, completed_at, updated_at.
 -- lacks: release_where: nothing tells who works on a job: release it by its id (release --id)
 -- lacks: extend_where: nothing tells who works on a job: extend it by its id (extend --id)
 -- lacks: pause: workers take from all queues: stop them in their own program
 -- lacks: cancel: no worker asks whether its job is still wanted: delete jobs that wait
 -- lacks: discard: nothing keeps what was discarded: delete the jobs
--- lacks: priority: the oldest job is taken first: reschedule jobs that may wait
+-- lacks: priority: the oldest job is taken first: reschedule jobs that may wait (your own column priority
+--   is used)
 
 -- name: detect
 select n.nspname::text as schema
@@ -30,6 +33,14 @@ where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
                      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
 order by 1
 
+-- name: version
+-- which of the optional columns are there
+select concat_ws(' ', max('priority') filter (where a.attname = 'priority'
+                                                and t.typname in ('int2', 'int4', 'int8'))) as version
+from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
+where n.nspname = {schema_lit} and c.relname = 'jobs' and a.attnum > 0 and not a.attisdropped
+
 -- name: queues
 -- the names, found by skipping through the index
 with recursive queue_names (queue) as (
@@ -44,21 +55,12 @@ select '(none)', null, 'workers take from all queues' where exists (select from 
 
 -- name: counts
 -- cost: no index has the state; reads the whole table
-select coalesce(t.queue_name, '(none)') as queue,
-       count(*) filter (where not held and may_run and visibility_at > now()) as scheduled,
-       count(*) filter (where not held and may_run and (visibility_at is null or visibility_at <= now())
-                              and status <> 'in_transit') as ready,
-       0::bigint as retry,
-       count(*) filter (where held or may_run and status = 'in_transit'
-                                 and (visibility_at is null or visibility_at <= now())) as running,
-       count(*) filter (where not held and not may_run) as failed,
-       {ms(min(coalesce(visibility_at, created)) filter (where not held and may_run
-                     and (visibility_at is null or visibility_at <= now()) and status <> 'in_transit'))} as oldest_ms,
-       count(*) filter (where not held and may_run and status = 'in_transit'
-                              and (visibility_at is null or visibility_at <= now())) as expired
-from {schema}.jobs t
-cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
-                           t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h
+select coalesce(t.queue_name, '(none)') as queue, count(*) filter (where t.state = 'scheduled') as scheduled,
+       count(*) filter (where t.state = 'ready') as ready, 0::bigint as retry,
+       count(*) filter (where t.state = 'running') as running, count(*) filter (where t.state = 'failed') as failed,
+       {ms(min(coalesce(t.visibility_at, t.created)) filter (where t.state = 'ready'))} as oldest_ms,
+       count(*) filter (where t.state = 'running' and not t.held) as expired
+-- part: postqueue_rows
 where t.status <> 'completed' group by 1
 
 -- name: counts_final
@@ -72,22 +74,12 @@ from {schema}.jobs where status = 'completed' group by 1
 -- Kind, error and words are looked for in the newest n of the rows that fit all other
 -- terms; a row without an id gives the cursor to continue from
 with looked_at as materialized (
-    select t.id as key, t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind,
-           s.state as state, null::int as priority, t.attempts as tries, 4 as max_tries, {ms(t.created)} as created_ms,
-           case when s.state = 'scheduled' then {ms(t.visibility_at)} end as run_after_ms,
-           null::bigint as changed_ms, null::bigint as started_ms, null::bigint as finished_ms, null::text as node,
-           case when s.state = 'running' then {ms(t.visibility_at)} end as lease_until_ms,
-           case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left'
-                else 'expired before it was done' end as error,
-           s.state = 'running' and not h.held as stale, t.id::text as cursor
-    from {schema}.jobs t
-    cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
-                               t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h
-    cross join lateral (select case when t.status = 'completed' then 'completed' when h.held then 'running'
-                                    when not h.may_run then 'failed' when t.visibility_at > now() then 'scheduled'
-                                    when t.status = 'in_transit' then 'running' else 'ready' end as state) s
+    select t.id as key,
+-- part: postqueue_columns
+           t.id::text as cursor
+-- part: postqueue_rows
     where ($1::text is null or (t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)'))
-      and ($2::text[] is null or s.state = any($2::text[])
+      and ($2::text[] is null or t.state = any($2::text[])
            and ('completed' = any($2::text[]) or t.status <> 'completed'))
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
@@ -102,35 +94,22 @@ with looked_at as materialized (
 
 -- name: job
 -- params: ids
-select t.id::text as id, coalesce(t.queue_name, '(none)') as queue, coalesce(t.name, '') as kind, s.state as state,
-       null::int as priority, t.attempts as tries, 4 as max_tries,
-       {ms(t.created)} as created_ms,
-       case when s.state = 'scheduled' then {ms(t.visibility_at)} end as run_after_ms,
-       null::bigint as changed_ms, null::bigint as started_ms, null::bigint as finished_ms, null::text as node,
-       case when s.state = 'running' then {ms(t.visibility_at)} end as lease_until_ms,
-       case when s.state <> 'failed' then '' when t.attempts > 3 then 'no attempts left'
-            else 'expired before it was done' end as error,
-       s.state = 'running' and not h.held as stale, null::text as cursor,
+select
+-- part: postqueue_columns
+       null::text as cursor,
        t.reference as unique_key, left(t.data::text, 1000000) as payload,
        case when t.data is null then '' else 'json' end as payload_format,
        octet_length(t.data::text)::bigint as payload_size, t.status::text as raw_state
-from {schema}.jobs t
-    cross join lateral (select (t.expires_at is null or t.expires_at > now()) and t.attempts <= 3 as may_run,
-                               t.attempts > 0 and coalesce(t.visibility_at > now(), false) as held) h
-    cross join lateral (select case when t.status = 'completed' then 'completed' when h.held then 'running'
-                                    when not h.may_run then 'failed' when t.visibility_at > now() then 'scheduled'
-                                    when t.status = 'in_transit' then 'running' else 'ready' end as state) s
+-- part: postqueue_rows
 where t.id = any(array(select i from unnest($1::text[]) i limit 1))
 
 -- name: groups
 -- params: queue limit
 -- cost: no index finds the jobs that failed
 with failed_jobs as materialized (
-    select t.id, coalesce(t.queue_name, '(none)') as queue, t.created,
-           case when t.attempts > 3 then 'no attempts left' else 'expired before it was done' end as error
-    from {schema}.jobs t
-    where t.status <> 'completed' and (t.attempts > 3 or t.expires_at <= now())
-      and not (t.attempts > 0 and coalesce(t.visibility_at > now(), false))
+    select t.id, coalesce(t.queue_name, '(none)') as queue, t.created, t.reason as error
+-- part: postqueue_rows
+    where t.state = 'failed'
       and ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
     order by t.created desc limit 5000
 )
@@ -143,37 +122,57 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 -- params: ids reset
 -- official: no (nack; a job without attempts gets one more, and an expiry that has passed is removed for good)
 -- guard: only jobs that have failed or wait for their time
-update {schema}.jobs set status = 'pending', visibility_at = now(),
-       attempts = case when coalesce($2::boolean, false) then 0 else least(attempts, 3) end,
-       expires_at = case when expires_at <= now() then null else expires_at end
-where id = any($1::text[]) and status <> 'completed' and not (attempts > 0 and coalesce(visibility_at > now(), false))
-  and ((attempts > 3 or coalesce(expires_at <= now(), false)) or coalesce(visibility_at > now(), false))
-returning id, 'ready' as state
+with pick as (
+    select t.id, t.most
+-- part: postqueue_rows
+    where t.id = any($1::text[]) and t.state in ('failed', 'scheduled') for update of t
+)
+update {schema}.jobs t set status = 'pending', visibility_at = now(),
+       attempts = case when coalesce($2::boolean, false) then 0 else least(t.attempts, greatest(pick.most - 1, 0)) end,
+       expires_at = case when t.expires_at <= now() then null else t.expires_at end
+from pick where t.id = pick.id
+returning t.id, 'ready' as state
 
 -- name: rescue
 -- params: ids
 -- official: nack
 -- guard: only running jobs
 -- confirm: Its worker may be alive: then the job is done twice, and the first to acknowledge it marks it completed.
-update {schema}.jobs set status = 'pending', visibility_at = now()
-where id = any($1::text[])
-  and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
-                                 or status = 'in_transit' and not (attempts > 3
-                                                                   or coalesce(expires_at <= now(), false)))
-returning id, case when attempts > 3 or expires_at <= now() then 'failed' else 'ready' end as state
+with pick as (
+    select t.id, t.may_run
+-- part: postqueue_rows
+    where t.id = any($1::text[]) and t.state = 'running' for update of t
+)
+update {schema}.jobs t set status = 'pending', visibility_at = now() from pick where t.id = pick.id
+returning t.id, case when pick.may_run then 'ready' else 'failed' end as state
 
 -- name: extend
 -- params: ids by
 -- official: what a worker does with a job that takes longer; never made shorter
 -- guard: only running jobs whose lease ends before that time
-update {schema}.jobs set status = 'pending', visibility_at = now() + $2::interval
-where id = any($1::text[])
-  and status <> 'completed' and (attempts > 0 and coalesce(visibility_at > now(), false)
-                                 or status = 'in_transit' and not (attempts > 3
-                                                                   or coalesce(expires_at <= now(), false)))
-  and coalesce(visibility_at < now() + $2::interval, true)
-  and $2::interval > interval '0'
-returning id, 'extended' as state
+with pick as (
+    select t.id
+-- part: postqueue_rows
+    where t.id = any($1::text[]) and t.state = 'running'
+      and coalesce(t.visibility_at < now() + $2::interval, true) and $2::interval > interval '0'
+    for update of t
+)
+update {schema}.jobs t set status = 'pending', visibility_at = now() + $2::interval from pick where t.id = pick.id
+returning t.id, 'extended' as state
+
+-- name: priority
+-- params: ids n
+-- requires: column priority
+-- official: no (a plain column; what it means is in the workers' statement)
+-- guard: only jobs of another priority that wait
+with pick as (
+    select t.id
+-- part: postqueue_rows
+    where t.id = any($1::text[]) and t.state in ('ready', 'scheduled') and t.rank is distinct from $2::int
+    for update of t
+)
+update {schema}.jobs t set priority = $2::int from pick where t.id = pick.id
+returning t.id, case when t.visibility_at > now() then 'scheduled' else 'ready' end as state
 
 -- name: reschedule
 -- params: ids at
@@ -191,11 +190,10 @@ returning id, case when visibility_at > now() then 'scheduled' else 'ready' end 
 -- official: no
 -- guard: only jobs that do not run
 with pick as (
-    select id from {schema}.jobs
-    where id = any($1::text[])
-      and (status = 'completed' or not (attempts > 0 and coalesce(visibility_at > now(), false))
-                                   and (status <> 'in_transit' or attempts > 3 or coalesce(expires_at <= now(), false)))
-    for update skip locked
+    select t.id
+-- part: postqueue_rows
+    where t.id = any($1::text[]) and t.state <> 'running'
+    for update of t skip locked
 )
 delete from {schema}.jobs t using pick where t.id = pick.id
 returning t.id, 'deleted' as state
@@ -203,17 +201,16 @@ returning t.id, 'deleted' as state
 -- name: purge
 -- params: queue states before limit
 -- official: no
--- guard: only completed jobs; failed ones where asked for. Nothing tells when a job ended: the end of its last lease
---   counts
+-- guard: only completed jobs; failed ones where asked for. Where nothing tells when a job ended, the end of its last
+--   lease counts
 -- cost: no index finds what is finished
 with pick as (
-    select t.id from {schema}.jobs t
+    select t.id
+-- part: postqueue_rows
     where ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
-      and coalesce(t.visibility_at, t.created) < coalesce($3::timestamptz, now())
-      and (t.status = 'completed' and 'completed' = any(coalesce($2::text[], '{completed}'))
-           or t.status <> 'completed' and 'failed' = any($2::text[]) and (t.attempts > 3 or t.expires_at <= now())
-              and not (t.attempts > 0 and coalesce(t.visibility_at > now(), false)))
-    limit coalesce($4::int, 1000) for update skip locked
+      and coalesce(t.ended, t.visibility_at, t.created) < coalesce($3::timestamptz, now())
+      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
+    limit coalesce($4::int, 1000) for update of t skip locked
 )
 delete from {schema}.jobs t using pick where t.id = pick.id
 returning t.id, 'purged' as state
@@ -221,11 +218,9 @@ returning t.id, 'purged' as state
 -- name: purge_preview
 -- params: queue states before
 -- cost: reads the whole table
-select 'purged' as state, count(*) as n, case when t.status = 'completed' then 'completed' else 'failed' end as why
-from {schema}.jobs t
+select 'purged' as state, count(*) as n, t.state as why
+-- part: postqueue_rows
 where ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
-      and coalesce(t.visibility_at, t.created) < coalesce($3::timestamptz, now())
-      and (t.status = 'completed' and 'completed' = any(coalesce($2::text[], '{completed}'))
-           or t.status <> 'completed' and 'failed' = any($2::text[]) and (t.attempts > 3 or t.expires_at <= now())
-              and not (t.attempts > 0 and coalesce(t.visibility_at > now(), false)))
+      and coalesce(t.ended, t.visibility_at, t.created) < coalesce($3::timestamptz, now())
+      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
 group by 3

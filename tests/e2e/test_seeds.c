@@ -130,6 +130,10 @@ piechut_jobs(void **state)
     has(run(1, "delete --id %s --yes", seed_id(e)), "only jobs that no node holds");
     value("1", "select count(*) from queues.queue where id = '%s'", seed_id(e));
     seed_fail(w, q, e);
+    has(run(3, "failures"), "jobs state:failed lists them");
+    has(run(0, "jobs state:failed --json"), seed_id(e));
+    has(run(3, "pause q --yes"), "stop the scheduler");
+    has(run(3, "cancel --id %s --yes", seed_id(e)), "delete jobs that wait");
     has(run(0, "requeue --queue q --yes --json"), "\"changed\": 1"); /* what failed */
     value("PENDING", "select state from queues.queue where id = '%s'", seed_id(e));
     has(run(0, "reschedule 2h --id %s --yes", seed_id(e)), "scheduled");
@@ -170,6 +174,9 @@ postqueue(void **state)
     has(run(1, "delete --id j1 --yes"), "takes only jobs that do not run");
     has(run(0, "leases --json"), "\"job\": \"j1\", \"node\": null, \"queue\": \"q\"");
     has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
+    has(run(3, "extend --node n1 --by 1h --yes"), "extend it by its id (extend --id)");
+    has(run(3, "pause q --yes"), "stop them in their own program");
+    has(run(3, "priority 5 --id j2 --yes"), "reschedule jobs that may wait");
     has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
     has(run(0, "requeue --id j1 --yes"), "1 job ready");
     assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
@@ -221,6 +228,8 @@ teti(void **state)
     /* what it can't do is refused, and so is everything where nothing may change */
     has(run(3, "pause tasks --yes"), "stop them in their own program");
     has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
+    has(run(3, "extend --id 1 --by 1h --yes"), "release it by its id");
+    has(run(3, "reschedule 1h --id 4 --yes"), "no time at which it is due");
     has(run(3, "failures"), "jobs state:failed lists them");
     has(run(3, "delete --id 4 --yes --read-only"), "read-only");
     value("3", "select count(*) from tasks");
@@ -260,10 +269,26 @@ blabosoft(void **state)
           seed_id(b));
     seed_claim(w, q, "");
     seed_claim(w, q, "");
-    has(run(1, "delete --id %s --yes", seed_id(b)), "only waiting or failed jobs");
+    has(run(1, "delete --id %s --yes", seed_id(b)), "only jobs that do not run");
     seed_fail(w, q, a);
-    has(run(0, "delete --id %s --yes --json", seed_id(a)), "\"changed\": 1");
+    has(run(0, "delete --state failed --yes --json"), "\"changed\": 1");
     value("2", "select count(*) from simple_queue");
+    /* what the article lacks, and what helps */
+    has(run(3, "extend --id %s --by 1h --yes", seed_id(b)), "release it by its id");
+    has(run(3, "purge --older-than 1d --yes"), "delete --state failed removes failed ones");
+    has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
+    has(run(3, "pause simple_queue --yes"), "stop them in their own program");
+    has(run(3, "priority 5 --id %s --yes", seed_id(b)), "the oldest item is popped first");
+    /* and what it has with columns of one's own */
+    pg_run(c, "alter table simple_queue add completed_at timestamp, add leased_until timestamp");
+    has(run(0, "extend --id %s --by 1h --yes", seed_id(b)), "1 lease extended");
+    value("t", "select leased_until > timezone('UTC', now()) + interval '59 min' from simple_queue "
+               "where leased_until is not null");
+    pg_run(c, "update simple_queue set completed_at = processing_started_at where id = '%s'",
+           seed_id(b));
+    has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+    has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
+    value("1", "select count(*) from simple_queue");
     PQfinish(w);
     PQfinish(c);
 }
@@ -316,6 +341,42 @@ pkgsite_completed(void **state)
     has(run(3, "extend --id 2 --by 1h --yes"), "its table has no column leased_until");
     has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("2", "select string_agg(id::text, ' ') from queue_tasks");
+    PQfinish(c);
+}
+
+/* Every column that the article offers: the whole card by verbs. */
+static void
+pkgsite_card(void **state)
+{
+    const char *q = "seed_pkgsite+all";
+    PGconn *c = begin(q, "pkgsite_card"), *w = seed_join("pkgsite_card");
+
+    (void)state;
+    seed_push(c, q, 4);
+    for (int i = 0; i < 3; i++)
+        seed_fail(w, q, seed_claim(w, q, ""));
+    seed_claim(w, q, "");
+    has(run(0, "queues --json"),
+        "\"ready\": 0, \"scheduled\": 0, \"retry\": 0, \"running\": 1, \"failed\": 3");
+    has(run(0, "leases --json"), "\"job\": \"4\", \"node\": null");
+    has(run(0, "failures --json"), "\"error_key\": \"it went wrong after N s\"");
+    has(run(0, "extend --id 4 --by 1h --yes"), "1 lease extended");
+    value("4", "select id from queue_tasks where leased_until > now() + interval '59 min'");
+    has(run(0, "release --id 4 --yes"), "1 job ready");
+    value("4", "select id from queue_tasks where started_at is null");
+    has(run(0, "requeue --id 1 --yes"), "1 job ready");
+    value("1 4", "select string_agg(id::text, ' ' order by id) from queue_tasks where started_at "
+                 "is null and completed_at is null");
+    has(run(0, "requeue --state failed --yes --json"), "\"changed\": 2");
+    value("4",
+          "select count(*) from queue_tasks where started_at is null and completed_at is null");
+    has(run(0, "priority 2 --id 2 --yes"), "1 job ready");
+    seed_done(w, q, seed_claim(w, q, ""));
+    has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
+    value("1 3 4", "select string_agg(id::text, ' ' order by id) from queue_tasks");
+    has(run(3, "pause queue_tasks --yes"), "stop them in their own program");
+    has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
+    PQfinish(w);
     PQfinish(c);
 }
 
@@ -559,10 +620,10 @@ main(void)
         cmocka_unit_test(piechut),           cmocka_unit_test(piechut_jobs),
         cmocka_unit_test(postqueue),         cmocka_unit_test(teti),
         cmocka_unit_test(blabosoft),         cmocka_unit_test(pkgsite),
-        cmocka_unit_test(pkgsite_completed), cmocka_unit_test(library),
-        cmocka_unit_test(piechut_console),   cmocka_unit_test(blabosoft_console),
-        cmocka_unit_test(teti_console),      cmocka_unit_test(postqueue_console),
-        cmocka_unit_test(pkgsite_console),
+        cmocka_unit_test(pkgsite_completed), cmocka_unit_test(pkgsite_card),
+        cmocka_unit_test(library),           cmocka_unit_test(piechut_console),
+        cmocka_unit_test(blabosoft_console), cmocka_unit_test(teti_console),
+        cmocka_unit_test(postqueue_console), cmocka_unit_test(pkgsite_console),
     };
 
     return cmocka_run_group_tests(tests, pg_group_start, pg_group_stop);

@@ -150,15 +150,64 @@ static const struct seed pgqueue_lib = {
     HISTORY("FAILED",
             "'no answer from 10.0.0.1'") "; delete from queues.work_queue where id = '%1$s'",
     WORK_EXPIRE};
-static const struct seed *const seeds[] = {
-    &pkgsite, &pkgsite_leased, &pkgsite_priority, &pkgsite_completed, &pkgsite_all, &postqueue,
-    &piechut, &teti,           &blabosoft,        &pgqueue_lib};
+/* What people add to the articles' tables. */
+static const struct {
+    const char *adapter, *columns;
+} more[] = {
+    {"seed_postqueue",
+     "alter table jobs add last_error text, add max_attempts int, add priority int, add "
+     "completed_at timestamptz, add updated_at timestamptz"                                       },
+    {"seed_piechut",
+     "alter table queues.queue add error text, add max_tries smallint, add priority bigint, add "
+     "completed_at timestamp, add updated_at timestamptz"                                         },
+    {"seed_blabosoft",
+     "alter table simple_queue add completed_at timestamp, add leased_until timestamp, add "
+     "attempts "
+     "int not null default 0, add max_attempts text, add priority int, add updated_at timestamptz"},
+};
+
+void
+seed_add_columns(PGconn *conn, const char *adapter)
+{
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (!strcmp(more[i].adapter, adapter))
+            pg_run(conn, "%s", more[i].columns);
+}
+
+static struct seed postqueue_more, piechut_more, blabosoft_more;
+static const struct seed *const seeds[] = {&pkgsite,           &pkgsite_leased, &pkgsite_priority,
+                                           &pkgsite_completed, &pkgsite_all,    &postqueue,
+                                           &piechut,           &teti,           &blabosoft,
+                                           &pgqueue_lib,       &postqueue_more, &piechut_more,
+                                           &blabosoft_more};
+
+static void
+make_more(struct seed *made, const struct seed *base, const char *name, const char *done,
+          const char *fail)
+{
+    *made = *base;
+    made->adapter = name;
+    made->done = done ? done : base->done;
+    made->fail = fail ? fail : base->fail;
+}
 
 static const struct seed *
 find(const char *adapter)
 {
     size_t i = 0;
 
+    make_more(&postqueue_more, &postqueue, "seed_postqueue+more",
+              "update jobs set status = 'completed', completed_at = now() where id = '%1$s'",
+              "update jobs set status = 'pending', visibility_at = now(), last_error = 'it went "
+              "wrong after 17 s' where id = '%1$s'");
+    make_more(&piechut_more, &piechut, "seed_piechut+more",
+              "delete from queues.work_queue where id = '%1$s'; update queues.queue set state = "
+              "'COMPLETED', completed_at = now() where id = '%1$s'",
+              "update queues.queue set state = 'FAILED', tries = tries + 1, error = 'it went wrong "
+              "after 17 s' where id = '%1$s'; delete from queues.work_queue where id = '%1$s'");
+    make_more(&blabosoft_more, &blabosoft, "seed_blabosoft+more",
+              "update simple_queue set completed_at = timezone('UTC', now()) where id = '%1$s'",
+              NULL);
     while (strcmp(seeds[i]->adapter, adapter) != 0)
         assert_true(++i < sizeof seeds / sizeof *seeds);
     return seeds[i];
@@ -211,6 +260,8 @@ seed_new(const char *adapter, const char *database)
     PGconn *conn = pg_fixture(database, adapter_of(adapter));
 
     pg_run(conn, "%s", find(adapter)->empty);
+    if (strstr(adapter, "+more"))
+        seed_add_columns(conn, adapter_of(adapter));
     return conn;
 }
 

@@ -13,6 +13,8 @@
 /* A database of that name with the tables of the adapter's fixture, all empty; a session on it. */
 PGconn *seed_new(const char *adapter, const char *database);
 PGconn *seed_join(const char *database);
+/* Adds the columns that people add to the tables of this article; nothing for other adapters. */
+void seed_add_columns(PGconn *conn, const char *adapter);
 
 /* n jobs, one after the other in time; the first is the oldest. */
 void seed_push(PGconn *conn, const char *adapter, int n);

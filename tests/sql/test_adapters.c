@@ -19,6 +19,7 @@
 #include "tests/sql/ask.h"
 #include "tests/sql/core.h"
 #include "tests/sql/other.h"
+#include "tests/sql/seeds.h"
 
 enum { FIXTURES_MAX = 64, PLACES = 4 };
 
@@ -65,6 +66,7 @@ join(struct fixture *f)
         return pg_connect(pg_dsn(f->name));
     PGconn *conn = pg_fixture(f->name, f->name);
     pg_run(conn, "reset all");
+    seed_add_columns(conn, f->name);
     f->loaded = true;
     return conn;
 }
@@ -439,8 +441,8 @@ static void
 test_finds_a_lease_that_is_not_extended(void **state)
 {
     static const struct wrong_file wrong = {
-        "  and coalesce(visibility_at < now() + $2::interval, true)\n", "",
-        "as extended, but its lease ends no later than before"};
+        "      and coalesce(t.visibility_at < now() + $2::interval, true) and $2::interval",
+        "      and $2::interval", "as extended, but its lease ends no later than before"};
 
     (void)state;
     join_named("seed_postqueue");

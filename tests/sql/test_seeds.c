@@ -212,6 +212,148 @@ pkgsite_all_columns(void **state)
     PQfinish(c);
 }
 
+/* --- columns that people add ------------------------------------------------------------------ */
+
+/* Whatever the type of a column is, the jobs are read. */
+static void
+columns_of_any_type(void **state)
+{
+    static const char *const tables[][2] = {
+        {"seed_postqueue", "jobs"        },
+        {"seed_piechut",   "queues.queue"},
+        {"seed_blabosoft", "simple_queue"}
+    };
+    static const char *const columns[] = {"error",        "last_error",   "error_message",
+                                          "max_tries",    "max_attempts", "priority",
+                                          "completed_at", "updated_at",   "leased_until"};
+    static const char *const types[] = {"jsonb", "boolean", "text", "bigint", "timestamptz"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const char *q = tables[i][0], *table = tables[i][1];
+        PGconn *c = seed_new(q, q);
+        seed_push(c, q, 3);
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
+                pg_run(c, "alter table %s drop column if exists %s, add %s %s", table, columns[k],
+                       columns[k], types[t]);
+            said("0 3 0 0 0 0", seed_counts(c, q));
+            said("NULL",
+                 seed_job(c, q, pg_value(c, "select min(id::text) from %s", table), "priority"));
+        }
+        PQfinish(c);
+    }
+}
+
+static void
+piechut_more(void **state)
+{
+    const char *q = "seed_piechut+more";
+    PGconn *c = seed_new(q, "piechut_more");
+
+    (void)state;
+    seed_push(c, q, 3);
+    pg_run(c, "update queues.queue set max_tries = 7, updated_at = '2026-01-02 UTC'");
+    seed_schedule(c, q);
+    const char *a = seed_claim(c, q, "n1"), *b = seed_claim(c, q, "n1");
+    said("7", seed_job(c, q, seed_id(a), "max_tries"));
+    said("1767312000000", seed_job(c, q, seed_id(a), "changed_ms"));
+    seed_fail(c, q, a);
+    said("it went wrong after 17 s", seed_job(c, q, seed_id(a), "error"));
+    PGresult *groups = seed_ask(c, q, SEC_GROUPS, NULL);
+    assert_int_equal(PQntuples(groups), 1);
+    said("it went wrong after 17 s", PQgetvalue(groups, 0, PQfnumber(groups, "sample")));
+    PQclear(groups);
+    /* only what waits outside of work_queue gets another priority */
+    said("", ACT(q, SEC_PRIORITY, IDS(seed_id(b)), PARAM_N, "5"));
+    said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(seed_id(a))));
+    said(one(a, "ready"), ACT(q, SEC_PRIORITY, IDS(seed_id(a)), PARAM_N, "5"));
+    said("", ACT(q, SEC_PRIORITY, IDS(seed_id(a)), PARAM_N, "5"));
+    value("5", "select sum(priority) from queues.queue");
+    said("5", seed_job(c, q, seed_id(a), "priority"));
+    /* purged by the time of the end */
+    seed_done(c, q, b);
+    pg_run(c, "update queues.queue set created = now() - interval '9 d' where id = '%s'",
+           seed_id(b));
+    said("f", pg_value(c, "select '%s' = 'NULL'", seed_job(c, q, seed_id(b), "finished_ms")));
+    const char *ago = pg_value(c, "select now() - interval '1 d'");
+    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, ago, PARAM_TOTAL));
+    said(one(b, "purged"), seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    PQfinish(c);
+}
+
+static void
+postqueue_more(void **state)
+{
+    const char *q = "seed_postqueue+more";
+    PGconn *c = seed_new(q, "postqueue_more");
+
+    (void)state;
+    seed_push(c, q, 2);
+    pg_run(c, "update jobs set max_attempts = 1, updated_at = '2026-01-02 UTC'");
+    said("1767312000000", seed_job(c, q, "j1", "changed_ms"));
+    said("j2 ready", ACT(q, SEC_PRIORITY, "{j2}", PARAM_N, "-3"));
+    said("", ACT(q, SEC_PRIORITY, "{j2}", PARAM_N, "-3"));
+    value("-3", "select sum(priority) from jobs");
+    said("-3", seed_job(c, q, "j2", "priority"));
+    said("j1", seed_id(seed_claim(c, q, "")));
+    said("", ACT(q, SEC_PRIORITY, "{j1}", PARAM_N, "1"));
+    said("1", seed_job(c, q, "j1", "max_tries"));
+    seed_fail(c, q, "j1");
+    said("0 1 0 0 1 0", seed_counts(c, q));
+    said("it went wrong after 17 s", seed_job(c, q, "j1", "error"));
+    said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}"));
+    value("0", "select attempts from jobs where id = 'j1'");
+    said("j1", seed_id(seed_claim(c, q, "")));
+    seed_done(c, q, "j1");
+    said("f", pg_value(c, "select '%s' = 'NULL'", seed_job(c, q, "j1", "finished_ms")));
+    /* the lease of ten minutes no longer matters: it has ended now */
+    said("j1 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    PQfinish(c);
+}
+
+static void
+blabosoft_more(void **state)
+{
+    const char *q = "seed_blabosoft+more", *first = "00000000-0000-4000-8000-000000000001";
+    PGconn *c = seed_new(q, "blabosoft_more");
+
+    (void)state;
+    seed_push(c, q, 3);
+    pg_run(c, "update simple_queue set max_attempts = '9', attempts = 2, updated_at = "
+              "'2026-01-02 UTC'");
+    said("1767312000000", seed_job(c, q, first, "changed_ms"));
+    said("2", seed_job(c, q, first, "tries"));
+    said("9", seed_job(c, q, first, "max_tries"));
+    const char *a = seed_claim(c, q, "");
+    said("", ACT(q, SEC_PRIORITY, IDS(first), PARAM_N, "4"));
+    said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 hour"));
+    said("", ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 s"));
+    value("t", "select leased_until > timezone('UTC', now()) + interval '59 min' from simple_queue "
+               "where id = '00000000-0000-4000-8000-000000000001'");
+    said("f", seed_job(c, q, first, "stale"));
+    pg_run(c, "update simple_queue set leased_until = timezone('UTC', now()) - interval '1 s'");
+    said("t", seed_job(c, q, first, "stale"));
+    /* what is done neither runs nor is given back, and stays until it is purged */
+    seed_done(c, q, a);
+    said("0 2 0 0 0 0", seed_counts(c, q));
+    said("completed", seed_job(c, q, first, "state"));
+    said("", ACT(q, SEC_RESCUE, IDS(first)));
+    said("", ACT(q, SEC_REQUEUE, IDS(first)));
+    const char *b = seed_claim(c, q, "");
+    seed_fail(c, q, b);
+    said(one(b, "ready"), ACT(q, SEC_REQUEUE, IDS(seed_id(b))));
+    said(one(b, "ready"), ACT(q, SEC_PRIORITY, IDS(seed_id(b)), PARAM_N, "4"));
+    said("4", seed_job(c, q, seed_id(b), "priority"));
+    said("", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    said(one(a, "purged"), seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    /* one that is popped again after its end runs */
+    seed_claim(c, q, "");
+    pg_run(c, "update simple_queue set completed_at = processing_started_at - interval '1 s'");
+    said("0 1 0 1 0 0", seed_counts(c, q));
+    PQfinish(c);
+}
+
 /* --- PostQueue -------------------------------------------------------------------------------- */
 
 /* A job has four attempts. A requeue gives one more, or all of them. */
@@ -887,6 +1029,10 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pkgsite_release_is_fenced),
         cmocka_unit_test(pkgsite_completed),
+        cmocka_unit_test(columns_of_any_type),
+        cmocka_unit_test(piechut_more),
+        cmocka_unit_test(postqueue_more),
+        cmocka_unit_test(blabosoft_more),
         cmocka_unit_test(piechut_finished),
         cmocka_unit_test(pkgsite_all_columns),
         cmocka_unit_test(pkgsite_stalls),
