@@ -172,7 +172,12 @@ static void
 pkgsite(void **state)
 {
     (void)state;
-    WALK("seed_pkgsite", "select", "queue_tasks 2 3 1 0 0",
+    WALK("seed_pkgsite",
+         "insert into queue_tasks (task_name, module_path, version, started_at, completed_at, "
+         "success, failure) select 'again ' || i, 'm', 'v1', now() - interval '2 h', now() - "
+         "interval '2 h', false, 'no disk ' || i "
+         "from generate_series(1, 2) i",
+         "queue_tasks 2 3 3 0 0",
          {
              "1", {"1 of 3 running jobs: the lease has ended"},
               NULL, NULL, NULL, NULL
@@ -192,14 +197,23 @@ pkgsite(void **state)
           "select leased_until > now() + interval '4 min' from queue_tasks where id = 3",
           "t"},
          {"3", {"no module at N"}, NULL, NULL, NULL, NULL},
-         {"r",
+         {"j r",
           {"Requeue 1 job of queue_tasks"},
           "y",
           "requeue: 1 job ready",
           "select num_nonnulls(started_at, completed_at) from queue_tasks where id = 7",
           "0"},
+         {"", {"1 of 1"}, NULL, NULL, NULL, NULL},
+         {"R",
+          {"Requeue 2 jobs", "y yes"},
+          "y",
+          "requeue: 2 jobs ready",
+          "select count(*) from queue_tasks where task_name like 'again %' and num_nonnulls("
+          "started_at, completed_at) = 0",
+          "2"},
          PURGE("queue_tasks", "1h", "1", "purge: 1 job purged",
-               "select string_agg(id::text, ' ' order by id) from queue_tasks", "1 2 3 4 5 7"),
+               "select string_agg(id::text, ' ' order by id) from queue_tasks where id < 8",
+               "1 2 3 4 5 7"),
          {"p", {"stop them in their own program"}, NULL, NULL, NULL, NULL});
 }
 
