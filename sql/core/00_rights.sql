@@ -1,7 +1,7 @@
 -- The schema, and whose rights may exist in it. This script runs first, and looks before anything else of the schema is
 -- used: whoever may create objects there can make operators and functions that fit a call better than those of
 -- pg_catalog. These would run as who installs, and later as the owner of the SECURITY DEFINER functions. So each
--- install, each step of the scheduler, each act and each start of a worker asks. rights_of_others() in 88_functions
+-- install, each act, each start of a worker and each SECURITY DEFINER function asks. rights_of_others() in 88_functions
 -- lists the other rights, too. The functions here see pg_catalog only.
 
 do $$
@@ -56,22 +56,53 @@ end $$;
 comment on function refuse_others(name, boolean) is 'Raises 42501 if code of others could run as an owner of the '
     'functions of this schema (code_of_others), and says which right that is and how to take it away';
 
-create or replace function only_ours(place name) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+-- The check of every SECURITY DEFINER function: before anything else, its declarations (or its first statement, in SQL)
+-- call only_ours(). A statement is parsed once a session, and again only when a right of a schema, an operator or
+-- something that the statement uses has changed; only then could an object of somebody else get into it. The planner
+-- evaluates a call of an IMMUTABLE function at the same moments and keeps the result in the plan, so the check costs a
+-- session next to nothing after its first call, and cannot be outdated: the right that lets somebody make an object
+-- is a right of the schema. The innermost function is VOLATILE: it sees what has been committed meanwhile.
+-- Statements of functions in SQL are planned at each call, hence two levels of IMMUTABLE ones.
+do $do$ begin execute format($make$
+create or replace function only_ours_now() returns boolean
+language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
+declare
+    place constant oid := %2$L::regnamespace::oid;
+    owner constant oid := quote_ident(current_user)::regrole::oid;
 begin
-    -- Exact for everybody but members of the owner, of whom refuse_others() knows more.
+    -- Exact for everybody but members of the owner, of whom refuse_others() knows more
     if exists (select from pg_namespace n
-               where n.nspname = place
-                 and (pg_get_userbyid(n.nspowner) <> current_user
+               where n.oid = place
+                 and (n.nspowner <> owner
                       or exists (select from aclexplode(n.nspacl) a
-                                 where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner))) then
-        execute format('select %I.refuse_others($1, false)', place) using place;
+                                 where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner)))
+       or exists (select from pg_operator o where o.oprnamespace = place and o.oprowner <> owner)
+       or exists (select from pg_proc p where p.pronamespace = place and p.proowner <> owner)
+       or exists (select from pg_trigger g join pg_class t on t.oid = g.tgrelid join pg_proc p on p.oid = g.tgfoid
+                  where t.relnamespace = place and p.proowner <> owner and not g.tgisinternal) then
+        perform %1$s.refuse_others(%3$L, false);
+    end if;
+    -- Such a transaction does not see rights that were given after it began; has_schema_privilege() does
+    if current_setting('transaction_isolation') <> 'read committed'
+       and (has_schema_privilege('public', place, 'CREATE')
+            or exists (select from pg_roles r where has_schema_privilege(r.oid, place, 'CREATE')
+                                                and not pg_has_role(r.oid, owner, 'MEMBER'))) then
+        raise 'since this transaction began, others may create objects in schema %%: nothing is done before an owner '
+            'takes that away', %3$L
+            using errcode = '42501', hint = format('select * from %%I.rights_of_others()', %3$L);
     end if;
     return true;
-end $$;
-comment on function only_ours(name) is 'For the SECURITY DEFINER functions, whose owner is the current user: raises '
-    '42501 if somebody else may create objects in the schema. The part of refuse_others() that is cheap enough for '
-    'each step of the scheduler';
+end $body$;
+create or replace function only_ours_kept() returns boolean language plpgsql immutable as
+$body$ begin return %1$s.only_ours_now(); end $body$;
+create or replace function only_ours() returns boolean language plpgsql immutable as
+$body$ begin return %1$s.only_ours_kept(); end $body$;
+$make$, quote_ident(current_schema()), quote_ident(current_schema()), current_schema()); end $do$;
+comment on function only_ours_now() is 'For functions whose owner is the current user: raises 42501 if somebody else '
+    'may create objects in the schema, or has an operator, a function or a trigger there. The part of refuse_others() '
+    'that is cheap';
+comment on function only_ours_kept() is 'only_ours_now(), once for each plan that calls it';
+comment on function only_ours() is 'only_ours_now(), once for each plan that calls it, also for callers in SQL';
 
 create or replace function keep_for_owner(relation regclass) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$

@@ -310,6 +310,7 @@ language plpgsql stable security definer parallel safe rows 1 set search_path fr
     set enable_indexscan = on set enable_bitmapscan = on set jit = off
     set plan_cache_mode = force_generic_plan as $$
 declare
+    trusted boolean := only_ours();
     made uuid[] := array(select i from unnest(ids) i where not own_id(i));
     own  uuid[] := array(select i from unnest(ids) i where own_id(i));
 begin

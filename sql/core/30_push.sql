@@ -72,6 +72,7 @@ do $do$ begin execute format($make$
 create or replace function queue_pushed() returns trigger
 language plpgsql security definer as $body$
 declare
+    trusted boolean := %1$I.only_ours();
     fault pg_catalog.text;
 begin
     -- If the lock is taken, a worker waits for a push: notify it. quiet: the transaction is to be prepared, and PREPARE
@@ -132,8 +133,9 @@ $make$, current_schema(), slot_class()); end $do$;
 comment on function queue_pushed() is 'Statement trigger of queue: rejects invalid jobs, writes the counts of an '
     'INSERT to delta, notifies a waiting worker';
 
+-- It runs as who pushes, so it uses only operators of pg_catalog.
 create or replace function queue_special() returns trigger
-language plpgsql set search_path from current as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if new.state = 'ready' then
         if new.run_after > now() then
@@ -375,6 +377,8 @@ create or replace function push(queue text, payload %2$s, kind text default '', 
     out pushed boolean)
 language plpgsql security definer as $body$
 #variable_conflict use_column
+declare
+    trusted boolean := %1$I.only_ours();
 begin
     if run_after is null and delay is null and unique_key is null and max_tries is null and run_timeout is null
        and lease_timeout is null and id is null and expires_at is null and concurrency_key is null
@@ -414,6 +418,7 @@ create or replace function push_bytes(queue text, body bytea, payload_type text 
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     job queue;
 begin
     perform check_size(octet_length(body));
@@ -445,6 +450,7 @@ create or replace function push_text(queue text, body text, payload_type text de
     lease_timeout interval default null, inout id uuid default null, expires_at timestamptz default null,
     concurrency_key text default null, out pushed boolean)
 language sql security definer set search_path from current as $$
+    select only_ours();
     select * from push_bytes(queue, convert_to(body, 'UTF8'), payload_type, kind, priority, run_after, delay,
                              unique_key, max_tries, run_timeout, lease_timeout, id, expires_at, concurrency_key)
 $$;
@@ -626,6 +632,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexonlyscan = on set enable_bitmapscan = on set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     many    int := coalesce(cardinality(queues), 0);
     new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, many) i);
     given   job_arrays := (ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,

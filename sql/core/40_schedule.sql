@@ -55,6 +55,7 @@ comment on function still(timestamptz) is 'Whether a scheduler is still active t
 
 create or replace function scheduler_holder() returns text
 language sql stable security definer set search_path from current as $$
+    select only_ours();
     select coalesce(format('the transaction of pid %s (%s, user %s)%s', l.pid,
                            coalesce(nullif(a.application_name, ''), 'no name'), a.usename,
                            ', open for ' || date_trunc('second', clock_timestamp() - a.xact_start)),

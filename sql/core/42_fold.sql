@@ -123,6 +123,8 @@ create or replace function fold_beside(grace interval default '0') returns boole
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set enable_hashjoin = on as $$
+declare
+    trusted boolean := only_ours();
 begin
     perform isolation_check();
     if not must_fold(grace) or moved() then -- in another cluster the scheduler first counts anew

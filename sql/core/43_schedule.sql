@@ -615,7 +615,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_hashjoin = on set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    ours  boolean := only_ours(current_schema()); -- first of all
+    trusted boolean := only_ours();
     held  text := scheduler_hold(holder);
     began timestamptz := clock_timestamp();
     t     tick; -- the tick of the last step

@@ -347,6 +347,8 @@ comment on function cron_last(text, text, timestamptz, timestamptz) is 'The last
 create or replace function cron_times(cron text, tz text default 'UTC', n int default 3,
     after timestamptz default now()) returns setof timestamptz
 language plpgsql stable security definer set search_path from current as $$
+declare
+    trusted boolean := only_ours();
 begin
     if n > 1000 then
         raise 'the next 1000 times are the most, not %', n using errcode = 'QT007';

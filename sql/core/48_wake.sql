@@ -23,6 +23,7 @@ comment on function slot_waits(int) is 'Whether somebody waits in the slot. If n
 create or replace function wake(n int) returns int
 language plpgsql security definer set search_path from current as $$
 declare
+    trusted boolean := only_ours();
     woken int := 0;
 begin
     for slot in 1 .. 16 loop
@@ -175,6 +176,7 @@ language plpgsql stable security definer set search_path from current set enable
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off
     set plan_cache_mode = force_generic_plan as $$
 declare
+    trusted boolean := only_ours();
     t tick;
 begin
     select * into t from tick order by tick desc limit 1;
@@ -302,6 +304,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
     got    boolean;
     rows   int;
@@ -386,6 +389,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     direct boolean := coalesce(backend_pid = pg_backend_pid(), false);
     rest   int := 500;
 begin

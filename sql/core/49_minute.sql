@@ -169,6 +169,7 @@ returns table (queue text, minute timestamptz, pushed bigint, completed bigint, 
     wait_ms bigint, run_ms bigint, wait_max int, run_max int)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select m.queue, m.minute, m.pushed, m.completed, m.fails, m.retried, m.cancelled, m.lost, m.wait_ms, m.run_ms,
            m.wait_max, m.run_max
     from minute m
@@ -195,6 +196,7 @@ returns table (queue text, completed bigint, wait_p50 float8, wait_p90 float8, w
     run_p50 float8, run_p90 float8, run_p99 float8, run_max int)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     with chosen_minutes as materialized (
         select m.queue, m.completed, m.wait_max, m.run_max, m.buckets, m.waits, m.runs from minute m
         where m.minute >= date_trunc('minute', since) and m.minute < upto and (queues is null or m.queue = any(queues))
@@ -256,7 +258,7 @@ returns table (at timestamptz, seconds float8, pushed bigint, completed bigint, 
                lost bigint, backlog bigint, buckets smallint[], waits bigint[], runs bigint[])
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_hashjoin = off
-    set enable_mergejoin = off set jit = off as $$
+    set enable_mergejoin = off set jit = off as $$ select only_ours();
     with known as materialized (
         select k.*, z.size, floor(extract(epoch from k.counted_at) / z.size) as last_n,
                (case when k.rolled_at < k.counted_at then greatest(0, extract(epoch from
@@ -319,6 +321,7 @@ create or replace function failed_within_hour(most int default 20000) returns ta
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set enable_sort = off
     set jit = off as $$
+    select only_ours();
     select m.queue, sum(m.fails)::bigint
     from (select m.queue, m.fails from minute m
           where m.fails > 0 and m.minute >= date_trunc('minute', now() - interval '1 hour')
@@ -332,6 +335,7 @@ create or replace function queue_pace() returns table (queue text, minutes int, 
     completed bigint, fails bigint, run_ms bigint, upto timestamptz, nets bigint[], tokens bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     with span as materialized (
         select date_trunc('minute', now() - interval '10 s') as upto
     ), sums as materialized (

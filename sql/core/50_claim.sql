@@ -228,6 +228,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     w    record;
     rows int := 0;
     at   timestamptz;

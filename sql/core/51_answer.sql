@@ -459,6 +459,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     said text[] := complete_jobs(node, leases, versions, seqs, started, results);
 begin
     for i in 1 .. coalesce(cardinality(seqs), 0) loop -- RETURN QUERY would start one more statement
@@ -482,6 +483,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     said text[];
     w    record;
     rows int := 0;
@@ -619,7 +621,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    error_limit int := setting_int('error_limit');
+    trusted boolean := only_ours(); error_limit int := setting_int('error_limit');
     till        timestamptz;
     held        bigint[]; -- positions of the jobs whose leases this node holds, sorted
     ended       bigint[]; -- positions of the tries, sorted
@@ -683,6 +685,8 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_hashjoin = off set enable_mergejoin = off set enable_indexscan = on set jit = off
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+declare
+    trusted boolean := only_ours();
 begin
     if by > interval '365 days' then
         raise 'a lease is extended by 365 days at most, not by %', by using errcode = 'QT007';
@@ -724,6 +728,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     mine bigint[];
     back bigint[];
 begin
@@ -751,6 +756,7 @@ comment on function give_back(text, bigint[], int[], bigint[]) is 'Gives back jo
 create or replace function complete_job(node text, lease bigint, version int, seq bigint, result text default null)
     returns text
 language sql security definer set search_path from current as $$
+    select only_ours();
     select outcome from complete(node, array[lease], array[version], array[seq], null::timestamptz[],
                                  array[convert_to(result, 'UTF8')])
 $$;
@@ -758,6 +764,7 @@ comment on function complete_job(text, bigint, int, bigint, text) is 'complete()
 
 create or replace function fail_job(node text, lease bigint, version int, seq bigint, error text) returns text
 language sql security definer set search_path from current as $$
+    select only_ours();
     select outcome from fail(node, array[lease], array[version], array[seq], array[error])
 $$;
 comment on function fail_job(text, bigint, int, bigint, text) is 'fail() for one job; returns its outcome';
@@ -765,6 +772,7 @@ comment on function fail_job(text, bigint, int, bigint, text) is 'fail() for one
 create or replace function extend_lease(node text, lease bigint, version int, by interval) returns timestamptz
 language plpgsql security definer set search_path from current as $$
 declare
+    trusted boolean := only_ours();
     r record;
 begin
     select * into r from extend(node, array[lease], array[version], by);

@@ -26,6 +26,7 @@ returns void
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     m meta;
     o node;
 begin
@@ -70,6 +71,8 @@ comment on function node_start(text, uuid, text, int, text, int, text[], int) is
 create or replace function node_beat(node text, session uuid, out state text)
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
+declare
+    trusted boolean := only_ours();
 begin
     update node n set heartbeat = now(), backend_pid = pg_backend_pid() where n.lock_key = node_beat.node
       and n.session = node_beat.session
@@ -81,6 +84,8 @@ comment on function node_beat(text, uuid) is 'The heartbeat of a worker process.
 
 create or replace function node_clock(node text, session uuid, ahead_ms bigint) returns void
 language plpgsql security definer set search_path from current as $$
+declare
+    trusted boolean := only_ours();
 begin
     -- a hundred years at most, so that any number is an interval; least() and greatest() pass over a NULL
     update node n set clock_ahead = case when ahead_ms is not null
@@ -93,6 +98,8 @@ comment on function node_clock(text, uuid, bigint) is 'Notes by how many ms the 
 
 create or replace function node_stop(node text, session uuid) returns void
 language plpgsql security definer set search_path from current as $$
+declare
+    trusted boolean := only_ours();
 begin
     delete from node n where n.lock_key = node_stop.node and n.session = node_stop.session;
     perform leave_slots();

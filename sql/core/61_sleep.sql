@@ -127,6 +127,7 @@ create or replace function node_sleep(node text, session uuid, most interval, sl
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     due timestamptz;
 begin
     select f.state, f.due into state, due from fall_asleep(most, slot, backend_pid, listening) f;
@@ -152,6 +153,7 @@ create or replace function scheduler_sleep(holder text, most interval, slot int,
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     due  timestamptz;
     last scheduler;
 begin

@@ -175,6 +175,8 @@ create or replace function requeue(action uuid, batch int, ids uuid[], reset boo
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+declare
+    trusted boolean := only_ours();
 begin
     perform spread_check(spread);
     return query select * from act_on(action, batch, 'requeue', ids,
@@ -190,6 +192,8 @@ create or replace function requeue_at_priority(action uuid, batch int, ids uuid[
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+declare
+    trusted boolean := only_ours();
 begin
     perform spread_check(spread);
     if priority is not null then
@@ -351,6 +355,7 @@ language plpgsql stable security definer set search_path from current set enable
     set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     ready text := case when spread is null then 'ready' else 'scheduled' end;
     which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, null, null, null);
 begin
@@ -385,6 +390,7 @@ language plpgsql stable security definer set search_path from current set enable
     set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, null, null, null);
     most  int := least(greatest(requeue_sample.n, 0), 1000);
     pages bigint := pg_relation_size('queue') / current_setting('block_size')::int;
@@ -427,6 +433,7 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 declare
+    trusted boolean := only_ours();
     which job_filter := (queue, coalesce(states, '{failed}'), kind, error, before, coalesce("limit", 1000), after,
                          expected);
 begin

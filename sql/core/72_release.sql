@@ -2,6 +2,7 @@
 
 create or replace function node_alive(node text, expired_only boolean) returns text
 language sql stable security definer set search_path from current as $$
+    select only_ours();
     select coalesce(
         (select format('its last heartbeat is %s s old', extract(epoch from now() - n.heartbeat)::int) from node n
          where n.lock_key = node_alive.node and not is_dead(n.heartbeat)),
@@ -27,6 +28,7 @@ create or replace function release_preview(node text, expired_only boolean defau
 returns table (state text, n bigint, why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
+    select only_ours();
     select z.state, count(*), z.why from (
         select case when expired_only and w.lock_timeout >= now() then null
                     when q.cancel_asked is not null then 'cancelled' when fail then 'failed'
@@ -59,6 +61,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     alive  text;
     leases bigint[];
     busy   bigint[];
@@ -134,6 +137,7 @@ create or replace function extend_preview(ids uuid[] default null, node text def
 returns table (state text, n bigint, why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
+    select only_ours();
     select case when f.lease is null then null else 'running' end, count(distinct coalesce(f.lease::text, f.job::text)),
            case when f.lease is null then 'in no lease'
                 when f.until >= now() + extend_preview.by then 'holds longer already'
@@ -150,6 +154,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     rows   jsonb;
     before jsonb;
 begin

@@ -54,6 +54,7 @@ create or replace function pause_preview(queue text, force boolean default false
     why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select case when c.paused_at is null and (force or slip is null) then 'paused' end, 1::bigint,
            case when c.paused_at is not null then concat('paused already, by ', c.paused_by, ': ' || c.pause_reason)
                 when force then slip else slip || '; --create pauses it for when one comes' end
@@ -69,6 +70,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     rows jsonb;
     back bigint;
     was  jsonb;
@@ -103,6 +105,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was jsonb;
 begin
     if act_begin(action, 1, 'resume', queue, null, '{}', reason, null) then
@@ -245,6 +248,7 @@ create or replace function queue_settings(queue text)
 returns table (setting text, value text, standard text, note text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select s.name, s.value, coalesce(r.standard, 'none'),
            r.note || case when s.name = 'paused' and c.paused_at is not null
                           then coalesce(', by ' || c.paused_by || coalesce(': ' || c.pause_reason, ''), '') else '' end
@@ -265,6 +269,7 @@ language plpgsql stable security definer set search_path from current set enable
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was  queue_config;
     will queue_config;
     diff text;
@@ -321,6 +326,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     s   jsonb;
     p   record;
     was jsonb;
@@ -366,6 +372,8 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off as $$
 #variable_conflict use_column
+declare
+    trusted boolean := only_ours();
 begin
     if act_begin(action, 1, 'drain', null, node, '{}', reason, null) then
         update node x set state = 'draining' where x.lock_key = drain_node.node and x.state = 'up';

@@ -67,7 +67,7 @@ create or replace function cancel(action uuid, batch int, ids uuid[], reason tex
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
-$$ select * from act_on(action, batch, 'cancel', ids, '{}', reason) $$;
+$$ select only_ours(); select * from act_on(action, batch, 'cancel', ids, '{}', reason) $$;
 comment on function cancel(uuid, int, uuid[], text) is 'Cancels jobs. Waiting jobs end as cancelled. Running jobs are '
     'asked to end: their workers learn it with the next extend. Failed jobs are left alone';
 
@@ -75,7 +75,7 @@ create or replace function discard(action uuid, batch int, ids uuid[], reason te
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
-$$ select * from act_on(action, batch, 'discard', ids, '{}', reason) $$;
+$$ select only_ours(); select * from act_on(action, batch, 'discard', ids, '{}', reason) $$;
 comment on function discard(uuid, int, uuid[], text) is 'Discards jobs: failed and waiting jobs go to history as they '
     'are, with their payload, so undo brings them back. Running jobs are left alone';
 
@@ -83,7 +83,7 @@ create or replace function delete_jobs(action uuid, batch int, ids uuid[], reaso
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as
-$$ select * from act_on(action, batch, 'delete', ids, '{}', reason) $$;
+$$ select only_ours(); select * from act_on(action, batch, 'delete', ids, '{}', reason) $$;
 comment on function delete_jobs(uuid, int, uuid[], text) is 'Deletes failed and waiting jobs without a trace in '
     'history, so there is no undo. Running jobs are left alone';
 
@@ -93,6 +93,7 @@ create or replace function cancel_where(action uuid, batch int, queue text, stat
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select * from act_where(action, batch, 'cancel',
                             (queue, states, kind, error, before, coalesce("limit", 1000), after, expected), '{}',
                             reason)
@@ -106,6 +107,7 @@ create or replace function discard_where(action uuid, batch int, queue text, sta
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select * from act_where(action, batch, 'discard',
                             (queue, states, kind, error, before, coalesce("limit", 1000), after, expected), '{}',
                             reason)
@@ -119,6 +121,7 @@ create or replace function delete_where(action uuid, batch int, queue text, stat
 returns table (id text, state text, why text, cursor text, n bigint)
 language sql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select * from act_where(action, batch, 'delete',
                             (queue, states, kind, error, before, coalesce("limit", 1000), after, expected), '{}',
                             reason)
@@ -131,6 +134,7 @@ create or replace function remove_preview(verb text, ids uuid[] default null, qu
 returns table (state text, n bigint, why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select * from act_preview(verb, ids, (queue, states, kind, error, before, null, null, null))
 $$;
 comment on function remove_preview(text, uuid[], text, text[], text, text, timestamptz) is 'What cancel, discard or '
@@ -141,6 +145,7 @@ create or replace function purge_preview(queue text default null, states text[] 
     before timestamptz default null)
 returns table (state text, n bigint, why text)
 language sql stable security definer set search_path from current set jit = off as $$
+    select only_ours();
     select 'purged', count(*), h.state::text from history h
     where (purge_preview.queue is null or h.queue = purge_preview.queue)
       and h.state::text = any(coalesce(states, '{completed,cancelled}')) and h.finished < coalesce(before, now())
@@ -335,6 +340,7 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     ended text[] := coalesce(states, '{completed,cancelled}');
     upto  timestamptz := coalesce(before, now());
     lim   int := coalesce("limit", 10000);

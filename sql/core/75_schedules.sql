@@ -115,6 +115,7 @@ create or replace function schedule_preview(name text, settings jsonb, payload t
 language plpgsql stable security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was schedule;
 begin
     select * into was from schedule s where s.name = schedule_preview.name;
@@ -156,6 +157,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was schedule;
     s   schedule;
 begin
@@ -194,6 +196,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     s  schedule;
     at timestamptz := clock_timestamp(); -- a different time for each pause
 begin
@@ -219,6 +222,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was schedule;
     s   schedule;
     row jsonb;
@@ -248,6 +252,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     s schedule;
     p record;
     o jsonb := jsonb_build_object('id', name, 'why', 'not found');
@@ -275,6 +280,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     was schedule;
 begin
     if schedule_begin(action, 'schedule remove', name, null, reason) then

@@ -4,6 +4,7 @@
 create or replace function purge_audit_preview(before timestamptz) returns table (actions bigint, batches bigint,
     oldest timestamptz)
 language sql stable security definer set search_path from current as $$
+    select only_ours();
     select count(*), coalesce(sum(l.batches), 0)::bigint, min(l.at) from audit_log l
     where l.at < purge_audit_preview.before
 $$;
@@ -19,6 +20,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     gone bigint;
 begin
     if before is null or before > now() - interval '1 day' then

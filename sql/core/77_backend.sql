@@ -28,6 +28,7 @@ returns jsonb
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     no   text := left(refused, 500);
     done boolean := false;
 begin

@@ -90,6 +90,8 @@ create or replace function set_priority(action uuid, batch int, ids uuid[], prio
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+declare
+    trusted boolean := only_ours();
 begin
     perform change_check('priority', priority, null);
     return query select * from act_on(action, batch, 'priority', ids, jsonb_build_object('priority', priority), reason);
@@ -104,6 +106,7 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 declare
+    trusted boolean := only_ours();
     which job_filter := (queue, states, kind, error, before, coalesce("limit", 1000), after, expected);
 begin
     perform change_check('priority', priority, null);
@@ -118,6 +121,8 @@ create or replace function set_time(action uuid, batch int, ids uuid[], at times
 returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+declare
+    trusted boolean := only_ours();
 begin
     perform change_check('reschedule', null, at);
     return query select * from act_on(action, batch, 'reschedule', ids, jsonb_build_object('at', at), reason);
@@ -132,6 +137,7 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 declare
+    trusted boolean := only_ours();
     which job_filter := (queue, states, kind, error, before, coalesce("limit", 1000), after, expected);
 begin
     perform change_check('reschedule', null, at);
@@ -146,6 +152,7 @@ create or replace function change_preview(verb text, ids uuid[] default null, qu
 returns table (state text, n bigint, why text)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select * from act_preview(verb, ids, (queue, states, kind, error, before, null, null, null), wanted,
                               case when at > now() then at end)
 $$;

@@ -134,6 +134,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     r record;
 begin
     perform edit_check(ids, payload, false);
@@ -154,6 +155,7 @@ create or replace function edit_preview(ids uuid[], version text, payload text) 
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 declare
+    trusted boolean := only_ours();
     l record;
 begin
     select * into l from edit_look(ids[1], version);
@@ -218,6 +220,7 @@ returns table (id text, state text, why text, cursor text, n bigint)
 language plpgsql security definer set search_path from current as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     job queue := job_by_hand(push_by_hand.queue, coalesce(settings, '{}'), payload);
     r   record;
 begin
@@ -244,6 +247,7 @@ language plpgsql stable security definer set search_path from current set enable
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     job  queue := job_by_hand(push_preview.queue, coalesce(settings, '{}'), payload);
     twin uuid := push_twin(null, job.queue, job.unique_key, false);
     c    queue_config;

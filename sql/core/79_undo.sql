@@ -206,6 +206,7 @@ language plpgsql stable security definer set search_path from current set enable
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     a audit := undo_check(undo_preview.of);
 begin
     return query
@@ -459,6 +460,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     a    audit;
     part int;
     rows jsonb;

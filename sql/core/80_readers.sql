@@ -25,6 +25,8 @@ returns table (queue text, scheduled bigint, ready bigint, retry bigint, running
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set jit = off as $$
 #variable_conflict use_column
+declare
+    trusted boolean := only_ours();
 begin
     return query
     with part as (
@@ -65,6 +67,7 @@ returns table (queue text, at timestamptz, pushed bigint, completed bigint, fail
     oldest timestamptz)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     select c.queue, f.at, sum(c.pushed)::bigint, sum(c.completed)::bigint, sum(c.fails)::bigint, sum(c.ready)::bigint,
            min(c.oldest)
     from (select f.fold, f.at from fold f
@@ -83,6 +86,7 @@ create or replace function failure_groups()
 returns table (queue text, error_key text, n bigint, first_at timestamptz, last_at timestamptz)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     with base as materialized (
         select * from fold where keep order by fold desc limit 1
     ), part as (

@@ -36,6 +36,7 @@ comment on function has_waiting(text) is 'Whether a queue has a job that is read
 create or replace function backlog(queues text[] default null) returns table (ready bigint)
 language sql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+    select only_ours();
     with counted as materialized (
         select o.queue, o.ready from overview() o left join queue_config q on q.queue = o.queue
         where (queues is null or o.queue = any(queues)) and q.paused_at is null and q.max_running is distinct from 0
@@ -52,6 +53,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     mine bigint[];
     n    int;
 begin
@@ -77,6 +79,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     last scheduler;
 begin
     perform scheduler_lock(true);
@@ -109,6 +112,7 @@ language plpgsql stable security definer rows 1 set search_path from current set
     set enable_indexscan = on set enable_bitmapscan = on set jit = off set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     its_seq      bigint;
     its_priority smallint;
 begin

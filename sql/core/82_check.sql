@@ -362,6 +362,8 @@ create or replace function shortfalls(out counting bigint, out counting_since ti
     out max_queues bigint)
 language plpgsql stable security definer set search_path from current set enable_seqscan = off
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
+declare
+    trusted boolean := only_ours();
 begin
     counting_since := counted_anew();
     counting := case when counting_since is null then 0
@@ -421,6 +423,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     f     fold;
     named boolean;
     wait  int;

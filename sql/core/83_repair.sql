@@ -85,6 +85,7 @@ language plpgsql security definer set search_path from current set enable_seqsca
     set enable_indexscan = on set enable_indexonlyscan = on set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
+    trusted boolean := only_ours();
     slip text;
     rows jsonb;
 begin

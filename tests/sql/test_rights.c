@@ -2,7 +2,8 @@
  * Whose rights may exist on the queue: only those of its owner and of its roles. Each row of the
  * table gives a stranger a right, before the installation or after it, and says what becomes of it:
  * the installation refuses it or takes it away; what rights_of_others() lists; whether the steps of
- * a scheduler, the start of a worker and an act go on. tests/sql/rights.md is the table.
+ * a scheduler, the start of a worker, an act, a push, a claim and a reader go on.
+ * tests/sql/rights.md is the table.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct row {
     const char *before, *after; /* what a superuser does before or after the installation */
     const char *install;        /* "refused", or "" */
     const char *rights;         /* what is left then: "code CREATE mallory" */
-    const char *runs;           /* which of step, start, act are refused */
+    const char *runs;           /* which of step, start, act, push, claim, read are refused */
 };
 
 /* clang-format off */
@@ -57,25 +58,30 @@ static const struct row rows[] = {
     {"the schema was there: create for a member of its owner",
      "create schema queues; grant postgres to app; grant create on schema queues to app", "", "", "", ""},
     {"later: create", "", "grant create on schema queues to mallory", "refused", "code CREATE mallory",
-     "step start act"},
+     "step start act push claim read"},
     {"later: create for public", "", "grant create on schema queues to public", "refused", "code CREATE PUBLIC",
-     "step start act"},
+     "step start act push claim read"},
     {"later: create for a role of the queue", "", "grant create on schema queues to queues_worker", "refused",
-     "code CREATE queues_worker", "step start act"},
+     "code CREATE queues_worker", "step start act push claim read"},
     {"later: create for a member of its owner", "",
      "grant postgres to app; grant create on schema queues to app", "", "", ""},
     {"later: the schema's owner", "", "alter schema queues owner to mallory", "refused", "code OWNER mallory",
-     "step start act"},
+     "step start act push claim read"},
     {"later: a table's owner", "", "alter table queues.checked owner to mallory", "refused", "code OWNER mallory",
      "start act"},
     {"later: a function's owner", "", "alter function queues.slot_class() owner to mallory", "refused",
-     "code OWNER mallory", "start act"},
+     "code OWNER mallory", "step start act push claim read"},
+    {"later: an operator stays when the right is gone", "",
+     "grant create, usage on schema queues to mallory; set role mallory;"
+     "create operator queues.= (leftarg = int, rightarg = text, function = his.same); reset role;"
+     "revoke all on schema queues from mallory", "refused", "code OWNER mallory",
+     "step start act push claim read"},
     {"later: trigger", "", "grant trigger on queues.queue to app", "refused", "code TRIGGER app", "start act"},
     {"later: a trigger stays when the right is gone", "",
      "grant trigger on queues.queue to app; grant usage on schema queues to app; set role app;"
      "create trigger trap before insert on queues.queue for each row execute function his.spring(); reset role;"
      "revoke all on queues.queue from app; revoke all on schema queues from app", "refused",
-     "code OWNER mallory", "start act"},
+     "code OWNER mallory", "step start act push claim read"},
     {"later: references", "", "grant references on queues.queue to app", "refused", "write REFERENCES app", ""},
     {"later: insert", "", "grant insert on queues.queue to app", "refused", "write INSERT app", ""},
     {"later: update of a column", "", "grant update (state) on queues.queue to app", "refused",
@@ -120,8 +126,8 @@ let_mallory_in(PGconn *c)
            "begin raise 'mallory runs as %%', current_user; end $f$; reset role");
 }
 
-/* Which of the three ways to run the owner's functions are refused, tried by plain SQL as a login
- * of the queue's role. */
+/* Which of the ways to run the owner's functions are refused, tried by plain SQL as a role of the
+ * queue. */
 static void
 say_refused(PGconn *c, struct buf *b)
 {
@@ -133,6 +139,9 @@ say_refused(PGconn *c, struct buf *b)
          "select queues.node_start('n', '" FIRST "', 'h', 1, 'v', 1, null, 1)"},
         {"act",   "queues_operator",
          "select queues.discard('" FIRST "', 1, '{}'::uuid[], reason => 'x')" },
+        {"push",  "queues_pusher",   "select queues.push_text('q', 'x')"      },
+        {"claim", "queues_worker",   "select queues.claim('n')"               },
+        {"read",  "queues_viewer",   "select queues.overview()"               },
     };
 
     buf_clear(b);
@@ -277,6 +286,88 @@ test_page(void **state)
     buf_free(&b);
 }
 
+/* The functions that run as the owner, called with NULL for all parameters. */
+static const char definers[] =
+    "select p.oid::regprocedure, format('select queues.%I(%s)', p.proname, (select "
+    "string_agg('null::' || format_type(t, null), ', ' order by n) from unnest(p.proargtypes) with "
+    "ordinality a (t, n))), p.prosrc ~ '^\\s*(#variable_conflict "
+    "use_column\\s+)?declare\\s+trusted "
+    "boolean := (queues\\.)?only_ours\\(\\);' or p.prosrc ~ '^\\s*select only_ours\\(\\);' from "
+    "pg_proc p "
+    "where p.pronamespace = 'queues'::regnamespace and p.prosecdef and p.prorettype <> "
+    "'trigger'::regtype order by 1";
+
+/* Operators and functions that fit calls of ours better than those of pg_catalog. */
+static const char traps[] =
+    "create function queues.trap(queues.job_state, queues.job_state) returns boolean language "
+    "plpgsql as $f$ begin raise 'mallory runs as %', current_user; end $f$;"
+    "create operator queues.= (leftarg = queues.job_state, rightarg = queues.job_state, function = "
+    "queues.trap);"
+    "create function queues.unnest(uuid[]) returns setof uuid language plpgsql as $f$ begin raise "
+    "'mallory runs as %', current_user; end $f$;"
+    "create function queues.cardinality(bigint[]) returns int language plpgsql as $f$ begin raise "
+    "'mallory runs as %', current_user; end $f$;"
+    "create function queues.check_size(int) returns void language plpgsql as $f$ begin raise "
+    "'mallory runs as %', current_user; end $f$;"
+    "create function queues.job_fault(text, text, smallint, boolean, smallint, interval, interval, "
+    "text, text) returns text language plpgsql as $f$ begin raise 'mallory runs as %', "
+    "current_user; "
+    "end $f$";
+
+static void
+check_refusal(PGconn *c, const char *sql)
+{
+    const char *got = pg_try(c, "%s", sql);
+
+    if (strcmp(got, "42501") != 0 || !strstr(PQerrorMessage(c), "nothing is done before"))
+        fail_msg("%s: %s %s", sql, got, *got ? PQerrorMessage(c) : "");
+}
+
+/* Each function that runs as the owner looks first, in a session that has called it before, in a
+ * new one, and in a transaction that began before the right was given; so does a push by INSERT. */
+static void
+test_definers(void **state)
+{
+    PGconn *c = core_new("definers"), *warm = core_join("definers"), *old = core_join("definers");
+    static const char insert[] = "insert into queues.queue (queue, max_tries) values ('q', 3)";
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "reset search_path");
+    PGresult *r = PQexec(c, definers);
+    if (PQresultStatus(r) != PGRES_TUPLES_OK || PQntuples(r) < 90)
+        fail_msg("%d functions: %s", PQntuples(r), PQerrorMessage(c));
+    for (int i = 0; i < PQntuples(r); i++) {
+        if (*PQgetvalue(r, i, 2) != 't')
+            fail_msg("%s runs as the owner, and does not begin with only_ours()",
+                     PQgetvalue(r, i, 0));
+        pg_run(warm, "begin");
+        pg_try(warm, "%s", PQgetvalue(r, i, 1));
+        pg_run(warm, "rollback");
+    }
+    pg_run(warm, insert);
+    pg_run(old, "begin isolation level repeatable read; select queues.push_text('q', 'x')");
+    pg_run(c, "grant create, usage on schema queues to mallory; set role mallory; %s; reset role",
+           traps);
+    check_refusal(old, "select queues.push_text('q', 'x')");
+    PGconn *fresh = core_join("definers");
+    for (int i = 0; i < PQntuples(r); i++) {
+        check_refusal(warm, PQgetvalue(r, i, 1));
+        check_refusal(fresh, PQgetvalue(r, i, 1));
+    }
+    check_refusal(warm, insert);
+    check_refusal(fresh, insert);
+    pg_run(c, "revoke create on schema queues from mallory"); /* his operator is there still */
+    check_refusal(warm, "select queues.push_text('q', 'x')");
+    pg_run(c, "drop owned by mallory cascade");
+    pg_run(warm, "select queues.push_text('q', 'x')");
+    PQclear(r);
+    PQfinish(old);
+    PQfinish(fresh);
+    PQfinish(warm);
+    PQfinish(c);
+}
+
 /* Who can become the owner is no stranger: a member, and who may make himself one. Everybody else
  * is, also a role that the owner has made, and from version 16 on a member that can't become it. */
 static void
@@ -320,6 +411,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrix),
         cmocka_unit_test(test_page),
+        cmocka_unit_test(test_definers),
         cmocka_unit_test(test_memberships),
     };
 

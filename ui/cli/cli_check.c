@@ -482,12 +482,14 @@ tell(const struct check_run *r, enum plugin state, const char *text)
     return cli_flush(r->q.cli) == CLI_DONE ? (int)state : PLUGIN_UNKNOWN;
 }
 
-/* A server that can't be reached is CRITICAL, because the check exists to find this. If the server
- * refuses a request, the check is set up wrongly: UNKNOWN. */
+/* A server that can't be reached is CRITICAL, because the check exists to find this; so is a queue
+ * whose functions refuse because of the rights of others (only_ours() in sql/core/00_rights.sql).
+ * If the server refuses another request, the check is set up wrongly: UNKNOWN. */
 static int
 tell_error(const struct check_run *r, const struct err *e)
 {
-    bool is_down = e->kind == ERR_CONN || e->kind == ERR_TIMEOUT;
+    bool is_down = e->kind == ERR_CONN || e->kind == ERR_TIMEOUT ||
+                   (!strcmp(e->sqlstate, "42501") && strstr(e->text, "nothing is done before"));
 
     return tell(r, is_down ? PLUGIN_CRITICAL : PLUGIN_UNKNOWN, e->text);
 }
