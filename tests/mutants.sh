@@ -83,6 +83,12 @@ mutant 'extend: without the version' 51_answer 'test_fencing' \
 mutant 'give back: without the scheduler'"'"'s lock' 51_answer 'test_races' 'perform scheduler_lock(true);
     select coalesce(array_agg(t.seq)' 'select coalesce(array_agg(t.seq)'
 
+# which queues a step cuts
+mutant 'cut: a queue that stands empty is not looked for' 43_schedule 'test_fair' \
+    'or exists (select from unnest(t.waiting) q' 'or false and exists (select from unnest(t.waiting) q'
+mutant 'cut: of a few queues, forgets what was claimed of others' 43_schedule 'test_fair' \
+    'new.jobs := new.jobs + greatest(0, t.jobs - free);' 'new.jobs := new.jobs + 0;'
+
 # limits, nodes, folds
 mutant 'rate: burst + 1' 44_limits 'test_rate' \
     'coalesce(c.burst, greatest(1, floor(c.rate)))::float8 as burst' \
@@ -110,6 +116,8 @@ mutant 'push: rows in the order of the call, not of the keys' 30_push 'test_push
     'order by queue collate "C", unique_key collate "C", case when unique_key is null then id end, seq
         on conflict' 'order by seq
         on conflict'
+mutant 'act: may stay open for ever' 40_schedule 'test_scheduler' \
+    "perform set_config('idle_in_transaction_session_timeout', '10s', true);" 'null;'
 mutant 'act: jobs that wait are not locked' 72_act 'test_acts' \
     "order by q.id for update)" "order by q.id)"
 mutant 'pause: free leases are not locked' 73_queues 'test_acts' 'order by w.lease + 0 for update;' 'order by w.lease + 0;'
