@@ -83,8 +83,8 @@ with looked_at as materialized (
            and ('completed' = any($2::text[]) or t.status <> 'completed'))
       and ($7::interval is null or t.created < now() - $7::interval)
       and ($8::interval is null or t.created > now() - $8::interval)
-      and ($9::int is null or t.attempts >= $9::int)
-      and ($10::int is null or t.attempts <= $10::int)
+      and ($9::int is null or t.tries >= $9::int)
+      and ($10::int is null or t.tries <= $10::int)
       and ($11::text[] is null
            or t.id = any($11::text[]))
       and ($14::text is null

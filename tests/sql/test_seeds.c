@@ -326,6 +326,7 @@ blabosoft_more(void **state)
     said("2", seed_job(c, q, first, "tries"));
     said("9", seed_job(c, q, first, "max_tries"));
     const char *a = seed_claim(c, q, "");
+    said("1", seed_job(c, q, first, "tries")); /* attempts counts the try that runs */
     said("", ACT(q, SEC_PRIORITY, IDS(first), PARAM_N, "4"));
     said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 hour"));
     said("", ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 s"));
@@ -366,7 +367,10 @@ postqueue_attempts(void **state)
     (void)state;
     seed_push(c, q, 1);
     for (int i = 0; i < 4; i++) {
+        char ended[4];
+        snprintf(ended, sizeof ended, "%d", i);
         said("j1", seed_id(seed_claim(c, q, "")));
+        said(ended, seed_job(c, q, "j1", "tries")); /* attempts counts the try that runs */
         said("", seed_claim(c, q, ""));
         said("0 0 0 1 0 0", seed_counts(c, q));
         seed_expire(c, q);

@@ -1,11 +1,13 @@
 -- The rows t of table jobs (PostQueue) with its optional columns, and our word for the state. A column that the table
 -- lacks is resolved as the column of d. These columns may have any type: what is no time or no number of nine digits is
--- left out. A worker takes a job four times, unless max_attempts says another number.
+-- left out. A worker takes a job four times, unless max_attempts says another number; attempts counts the try
+-- that runs, tries does not.
 from (select null::text as error, null::text as last_error, null::text as error_message, null::int as max_attempts,
              null::int as priority, null::timestamptz as completed_at, null::timestamptz as updated_at) d
 cross join lateral (
     select q.id, q.created, q.name, q.visibility_at, q.status, q.attempts, q.expires_at, q.data, q.queue_name,
            q.reference, s.state, s.held, s.may_run, o.*,
+           q.attempts - (s.state = 'running' and q.attempts > 0)::int as tries,
            case when s.state <> 'failed' then '' when o.failure <> '' then o.failure
                 when q.attempts >= o.most then 'no attempts left' else 'expired before it was done' end as reason
     from {schema}.jobs q
