@@ -325,18 +325,13 @@ comment on function pace(tick, int, int, boolean, float8) is 'How many jobs to k
     'claimed). took: seconds that the cut took, 0.2 at most';
 
 create or replace function must_cut(t tick, free int) returns boolean
-language plpgsql stable as $$
-begin
-    return t.more and (free <= t.filled / 2
-        or t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms' else interval '50 ms' end
-           and (free < t.jobs
-                -- jobs that were given back may hide in `free` what was claimed of another queue
-                or exists (select from unnest(t.waiting) q where not exists (
-                       select from work_queue w
-                       where w.lease >= t.free and w.lock_key is null and w.queue = q))));
-end $$;
+language sql stable as $$
+    select t.more and (free <= t.filled / 2 or
+        free < t.jobs and t.cut_at < clock_timestamp() - case when t.hasty then interval '10 ms'
+                                                              else interval '50 ms' end)
+$$;
 comment on function must_cut(tick, int) is 'Whether all queues must be cut: half of the free jobs have been claimed, '
-    'or some of them were claimed some time ago, or a queue that waits has none';
+    'or some of them were claimed some time ago';
 
 create or replace function set_back(t tick) returns tick
 language plpgsql set search_path from current as $$
@@ -575,6 +570,10 @@ begin
     end if;
     whole := must_cut(t, free) or started;
     if second then
+        -- jobs that were given back may hide in `free` what was claimed of another queue
+        whole := whole or t.more and exists (select unnest(t.waiting) except
+                                             select w.queue from work_queue w
+                                             where w.lease >= new.free and w.lock_key is null);
         select * into p from next_waiting(new.patrol, 100, 100, true);
         new.patrol := coalesce(p.upto, '');
         woken := woken || nullif(p.queues, '{}');
@@ -605,8 +604,8 @@ begin
     end if;
 end $$;
 comment on function step_make(tick, tick, text[], record, boolean, boolean) is 'For schedule(): makes the leases. '
-    'started: all queues that wait are cut; second: a second has passed, so the patrol goes on; wait_ms NULL: nothing '
-    'was new';
+    'started: all queues that wait are cut; second: a second has passed, so the patrol goes on, and all that wait are '
+    'cut if one of them has no lease; wait_ms NULL: nothing was new';
 
 create or replace function schedule(holder text, idle_ms int default null)
 returns table (active boolean, cut int, promoted int, stolen int, wait_ms int)
