@@ -57,12 +57,16 @@ comment on function refuse_others(name, boolean) is 'Raises 42501 if code of oth
     'functions of this schema (code_of_others), and says which right that is and how to take it away';
 
 -- The check of every SECURITY DEFINER function: before anything else, its declarations (or its first statement, in SQL)
--- call only_ours(). A statement is parsed once a session, and again only when a right of a schema, an operator or
--- something that the statement uses has changed; only then could an object of somebody else get into it. The planner
--- evaluates a call of an IMMUTABLE function at the same moments and keeps the result in the plan, so the check costs a
--- session next to nothing after its first call, and cannot be outdated: the right that lets somebody make an object
--- is a right of the schema. The innermost function is VOLATILE: it sees what has been committed meanwhile.
--- Statements of functions in SQL are planned at each call, hence two levels of IMMUTABLE ones.
+-- call only_ours(). A statement is parsed once a session, and again when a right of a schema, an operator or something
+-- that the statement uses has changed. The planner evaluates a call of an IMMUTABLE function at the same moments and
+-- keeps the result in the plan, so the check costs a session next to nothing after its first call. The innermost
+-- function is VOLATILE: it sees what has been committed meanwhile. Statements of functions in SQL are planned at each
+-- call, hence two levels of IMMUTABLE ones.
+-- A statement that may be parsed after a wait (for a row that somebody else has locked) has "only_ours()" in its WHERE:
+-- it is planned after it is parsed, so what its parser saw, the check sees, too.
+-- Two things it can't see: no plan is made anew for a new function, so one that is committed after the right to create
+-- was taken away is found by the next session only; and triggers, constraints and other code at tables, which
+-- refuse_others() looks for.
 do $do$ begin execute format($make$
 create or replace function only_ours_now() returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$
@@ -70,26 +74,31 @@ declare
     place constant oid := %2$L::regnamespace::oid;
     owner constant oid := quote_ident(current_user)::regrole::oid;
 begin
-    -- Exact for everybody but members of the owner, of whom refuse_others() knows more
-    if exists (select from pg_namespace n
-               where n.oid = place
-                 and (n.nspowner <> owner
-                      or exists (select from aclexplode(n.nspacl) a
-                                 where a.privilege_type = 'CREATE' and a.grantee <> n.nspowner)))
-       or exists (select from pg_operator o where o.oprnamespace = place and o.oprowner <> owner)
-       or exists (select from pg_proc p where p.pronamespace = place and p.proowner <> owner)
-       or exists (select from pg_trigger g join pg_class t on t.oid = g.tgrelid join pg_proc p on p.oid = g.tgfoid
-                  where t.relnamespace = place and p.proowner <> owner and not g.tgisinternal) then
+    -- One statement, because to plan it costs a new session more than to run it. Exact for everybody but members of the
+    -- owner, of whom refuse_others() knows more
+    perform from (select n.nspowner from pg_namespace n where n.oid = place
+                  union all select a.grantee
+                            from aclexplode((select n.nspacl from pg_namespace n where n.oid = place)) a
+                            where a.privilege_type = 'CREATE'
+                  union all select o.oprowner from pg_operator o where o.oprnamespace = place
+                  union all select p.proowner from pg_proc p where p.pronamespace = place) who (role)
+    where who.role <> owner;
+    if found then
         perform %1$s.refuse_others(%3$L, false);
     end if;
-    -- Such a transaction does not see rights that were given after it began; has_schema_privilege() does
-    if current_setting('transaction_isolation') <> 'read committed'
-       and (has_schema_privilege('public', place, 'CREATE')
-            or exists (select from pg_roles r where has_schema_privilege(r.oid, place, 'CREATE')
-                                                and not pg_has_role(r.oid, owner, 'MEMBER'))) then
-        raise 'since this transaction began, others may create objects in schema %%: nothing is done before an owner '
-            'takes that away', %3$L
-            using errcode = '42501', hint = format('select * from %%I.rights_of_others()', %3$L);
+    if current_setting('transaction_isolation') <> 'read committed' then
+        -- Such a transaction does not see rights that were given after it began; has_schema_privilege() does
+        if has_schema_privilege('public', place, 'CREATE')
+           or exists (select from pg_roles r where has_schema_privilege(r.oid, place, 'CREATE')
+                                               and not pg_has_role(r.oid, owner, 'MEMBER')) then
+            raise 'since this transaction began, others may create objects in schema %%: nothing is done before an '
+                'owner takes that away', %3$L
+                using errcode = '42501', hint = format('select * from %%I.rights_of_others()', %3$L);
+        end if;
+        -- Nor what was made with a right that is gone again: no plan keeps this answer, unless it is too young for that
+        if clock_timestamp() > transaction_timestamp() + interval '1 s' then
+            discard plans;
+        end if;
     end if;
     return true;
 end $body$;
@@ -99,7 +108,7 @@ create or replace function only_ours() returns boolean language plpgsql immutabl
 $body$ begin return %1$s.only_ours_kept(); end $body$;
 $make$, quote_ident(current_schema()), quote_ident(current_schema()), current_schema()); end $do$;
 comment on function only_ours_now() is 'For functions whose owner is the current user: raises 42501 if somebody else '
-    'may create objects in the schema, or has an operator, a function or a trigger there. The part of refuse_others() '
+    'may create objects in the schema, owns it, or has an operator or a function there. The part of refuse_others() '
     'that is cheap';
 comment on function only_ours_kept() is 'only_ours_now(), once for each plan that calls it';
 comment on function only_ours() is 'only_ours_now(), once for each plan that calls it, also for callers in SQL';

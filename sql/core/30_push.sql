@@ -198,13 +198,15 @@ language sql stable set search_path from current as $$
         (select q.id from queue q where q.queue = push_twin.queue and q.unique_key = push_twin.unique_key
            and q.state <> 'failed'),
         case when again then (select h.id from history_of(array[push_twin.id]) h limit 1) end)
+    where only_ours()
 $$;
 comment on function push_twin(uuid, text, text, boolean) is 'The job that a push conflicts with: it has the same id, '
     'or it is unfinished and has the same unique key. again: also a finished job with this id';
 
 create or replace function push_withdraw(ids uuid[], before boolean default false) returns void
 language sql set search_path from current as $$
-    with withdrawn as (delete from queue q where q.id = any(push_withdraw.ids) returning q.queue, q.priority, q.state)
+    with withdrawn as (delete from queue q where q.id = any(push_withdraw.ids) and only_ours()
+                       returning q.queue, q.priority, q.state)
     insert into delta (queue, priority, ready, scheduled, blocked, pushed)
     select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
            -count(*) filter (where state = 'blocked'), case when before then 0 else -count(*) end
@@ -229,7 +231,7 @@ begin
                 job.run_timeout, job.lease_timeout)
         on conflict do nothing returning q.id into push_row.id;
         pushed := found;
-        if pushed and again and exists (select from history_of(array[job.id])) then
+        if pushed and again and exists (select from history_of(array[job.id]) where only_ours()) then
             perform push_withdraw(array[job.id]);
             pushed := false;
         elsif not pushed then
@@ -515,7 +517,7 @@ begin
     from inserted into seqs, made, made_ids;
     old := '{}';
     if again then
-        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h;
+        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h where only_ours();
         perform push_withdraw(old) where old <> '{}';
     end if;
 end $$;
@@ -540,7 +542,8 @@ begin
                                   else push_twin(job.id, job.queue, job.unique_key, again) end order by job.nth)
             into twins
             from unnest(push_all.seqs, given.ids, given.queues, given.unique_keys) with ordinality
-                 job (seq, id, queue, unique_key, nth);
+                 job (seq, id, queue, unique_key, nth)
+            where only_ours();
             exit when array_position(twins, null) is null or round = 10;
             raise sqlstate 'QT000';
         exception when sqlstate 'QT000' then

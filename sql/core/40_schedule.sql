@@ -38,6 +38,7 @@ declare
     allowed interval := current_setting('idle_in_transaction_session_timeout');
 begin
     perform scheduler_lock(true);
+    perform only_ours_now(); -- what follows may be parsed only now
     if allowed = interval '0' or allowed > interval '10 s' then
         perform set_config('idle_in_transaction_session_timeout', '10s', true);
     end if;

@@ -156,7 +156,7 @@ language plpgsql set search_path from current set enable_seqscan = off set enabl
 begin
     return query
     with ending as materialized ( -- the caller has locked these rows and the scheduler's row
-        select * from ending_leases(take_back_jobs.leases, take_back_jobs.part)
+        select * from ending_leases(take_back_jobs.leases, take_back_jobs.part) where only_ours()
     ), deleted as (
         delete from work_queue d using ending e where d.lease = e.lease and e.rest = '{}'
     ), shortened as (
@@ -247,7 +247,7 @@ begin
            array_agg(j.priority) filter (where j.becomes = 'ready') as back_priorities,
            array_agg(j.new_seq) filter (where j.becomes = 'ready') as back_seqs,
            array_agg(j.lease_timeout) filter (where j.becomes = 'ready') as back_timeouts
-    into a from take_back_jobs(leases, count, fail, why, part) j;
+    into a from take_back_jobs(leases, count, fail, why, part) j where only_ours();
     if a.asked is not null then
         perform end_asked(a.asked, a.nodes, a.began, a.histories, a.tries);
     end if;

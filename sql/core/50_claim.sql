@@ -47,7 +47,7 @@ begin
             where w.queue || '' = queues[1] and w.lock_key is null and w.lease <> all(but)
               and w.lease + 0 >= coalesce((select low from cursor r
                                            where r.queue = queues[1] order by r.n desc limit 1), 0)
-              and not exists (select from node_barred(find_free.node))
+              and not exists (select from node_barred(find_free.node)) and only_ours()
             order by w.lease + 0 limit find_free.n for update skip locked);
     end if;
     for round in 1 .. 5 loop
@@ -163,7 +163,7 @@ begin
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x
             where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
-              and not exists (select from node_barred(take_lease.node))
+              and not exists (select from node_barred(take_lease.node)) and only_ours()
             order by x.lease limit 1 for update skip locked;
         else
             found := find_free(node, queues, 1, '{}');
@@ -171,7 +171,7 @@ begin
                    at + coalesce(timeout, x.lease_time, interval '60 s'),
                    x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
-            from work_queue x where x.lease = found[1];
+            from work_queue x where x.lease = found[1] and only_ours();
         end if;
         if jobs = n then
             update work_queue x

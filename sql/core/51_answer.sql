@@ -59,7 +59,8 @@ begin
         update work_queue w set seqs = r.seqs from rest r where w.ctid = r.at and r.seqs <> '{}'
           and w.seqs <> r.seqs
     )
-    select m.o, m.seq, m.queue, m.priority, m.started, m.history, m.max_tries, m.inside from matched m;
+    select m.o, m.seq, m.queue, m.priority, m.started, m.history, m.max_tries, m.inside from matched m
+    where only_ours();
 end $$;
 comment on function leave_leases(text, bigint[], int[], bigint[]) is 'Takes jobs out of leases that the caller has '
     'locked, and deletes leases that become empty. Returns a row for each job whose lease this node holds; o: the '
@@ -75,6 +76,7 @@ declare
     till timestamptz;
 begin
     perform from work_queue w where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
+      and only_ours()
     order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
     till := clock_timestamp();
     return query
@@ -84,7 +86,7 @@ begin
         select q.id, m.seq, m.o, m.started, m.history
         from matched m cross join lateral (select q.id from queue q where q.queue = m.queue and q.priority = m.priority
                                    and q.state = 'ready' and q.seq = m.seq offset 0) q
-        where m.inside
+        where m.inside and only_ours()
     -- Sorted by seq, so that a job's position is found by binary search; a join would compare each job with each
     ), by_seq as materialized (
         select array_agg(seq order by seq) as seqs, array_agg(o order by seq) as o,
@@ -128,6 +130,7 @@ language sql as $$
     select array(select r.outcome from complete_rest(complete_some.node, array_fill(lease, array[cardinality(seqs)]),
                                                      array_fill(version, array[cardinality(seqs)]), seqs,
                                                      complete_some.started, results) r)
+    where only_ours()
 $$;
 comment on function complete_some(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_rest() for jobs '
     'that are said to be in one lease';
@@ -158,6 +161,7 @@ begin
     end if;
     delete from queue q
     where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = complete_single.seqs[1]
+      and only_ours()
     returning q.id, q.created, q.changed, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
         q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
         clock_timestamp() as till into j;
@@ -191,7 +195,7 @@ language plpgsql as $$
 begin
     update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(said))
     where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
-      and said <@ w.seqs and not w.seqs <@ said and w.scattered is null
+      and said <@ w.seqs and not w.seqs <@ said and w.scattered is null and only_ours()
     returning w.queue, w.priority, (select array_agg(s order by s) from unnest(said) s), w.started, w.history,
         clock_timestamp()
     into queue, priority, seqs, started, history, till;
@@ -228,6 +232,7 @@ begin
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
+          and only_ours()
         returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
             q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
             least(w.till, case when complete_one.started is null then w.started else greatest(w.started,
@@ -259,7 +264,7 @@ begin
         return null;
     end if;
     return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end
-                 from unnest(seqs) s);
+                 from unnest(seqs) s where only_ours());
 end $$;
 comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for jobs '
     'that are all in one lease. The DELETE tries = first, because <@ compares each job with each; it returns what '
@@ -310,7 +315,7 @@ begin
     )
     delete from work_queue w using found g
     where w.ctid = g.at and w.version = g.version and w.lock_key = leave_whole.node
-      and (w.seqs = g.seqs or w.seqs <@ g.seqs)
+      and (w.seqs = g.seqs or w.seqs <@ g.seqs) and only_ours()
     returning w.lease, w.version, w.queue, w.priority, w.seqs, w.scattered, w.started, w.history, w.seqs = g.seqs,
         g.seqs, g.began, g.results;
 end $$;
@@ -331,6 +336,7 @@ begin
     with whole_leases as materialized (
         select * from leave_whole(complete_whole.node, complete_whole.leases, versions, complete_whole.seqs,
                                   complete_whole.started, complete_whole.results)
+        where only_ours()
     ), extra as materialized (
         select q.ctid as at, q.seq, w.lease, w.history,
                least(till, case when complete_whole.started is null then w.started
@@ -392,7 +398,7 @@ language sql as $$
                           complete_moved.results) v (lease, version, seq, began, result)
               where seq = any(moved)) v,
              complete_rest(complete_moved.node, v.leases, v.versions, v.seqs, v.started, v.results) r
-        where r.outcome = 'done')
+        where r.outcome = 'done' and only_ours())
 $$;
 comment on function complete_moved(text, bigint[], int[], bigint[], timestamptz[], bytea[], bigint[]) is 'Completes '
     'the jobs that had moved while complete_whole() ran, and returns those that are completed now';
@@ -431,7 +437,8 @@ begin
     if cardinality(c.done) = cardinality(seqs) then
         return null;
     elsif c.held is null then
-        return array(select r.outcome from complete_rest(node, leases, versions, seqs, started, results) r);
+        return array(select r.outcome from complete_rest(node, leases, versions, seqs, started, results) r
+                     where only_ours());
     end if;
     with given as materialized (
         select v.*, row_number() over (partition by z.ours order by o) as k, z.ours
@@ -446,7 +453,7 @@ begin
              complete_rest(complete_jobs.node, x.l, x.n, x.s, x.b, x.t) with ordinality r (seq, outcome, k))
     select array_agg(case when not v.ours then rest.outcome when v.seq = any(c.done) then 'done' else 'gone' end
                      order by v.o)
-    from given v left join rest on not v.ours and rest.k = v.k into k;
+    from given v left join rest on not v.ours and rest.k = v.k where only_ours() into k;
     return k;
 end $$;
 comment on function complete_jobs(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'The work of complete() '
@@ -562,7 +569,7 @@ begin
         trace_limit := setting_int('trace_limit');
     end if;
     with ended_tries as materialized (
-        select * from unnest(given)
+        select * from unnest(given) where only_ours()
     -- Sorted by id, so that a job's position is found by binary search; a join would compare each job with each
     ), by_id as materialized (
         select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes,
@@ -659,7 +666,7 @@ begin
     from matched m cross join lateral (select q.* from queue q where q.queue = m.queue and q.priority = m.priority
         and q.state = 'ready' and q.seq = m.seq offset 0) q -- one by one, whatever the planner estimates
     left join queue_config c on c.queue = m.queue
-    where m.inside;
+    where m.inside and only_ours();
     if tries is not null then
         perform end_tries(fail.node, till, tries, traces);
     end if;
@@ -670,7 +677,7 @@ begin
     from (select z.seq, z.o, z.first, width_bucket(z.first, ended) as at
           from (select y.seq, y.o, min(y.o) over (partition by y.lease, y.version, y.seq) as first
                 from unnest(fail.leases, versions, fail.seqs) with ordinality y (lease, version, seq, o)) z) v
-    order by v.o;
+    where only_ours() order by v.o;
 end $$;
 comment on function fail(text, bigint[], int[], bigint[], text[], text[], timestamptz[], interval[], boolean[], text[])
     is
@@ -742,10 +749,11 @@ begin
         cross join lateral (select w.lease from work_queue w where w.lease = g.lease and w.version = g.version
                             and w.lock_key = give_back.node for update) w) z;
     perform scheduler_lock(true);
-    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce(seqs, '{}')) t;
+    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce(seqs, '{}')) t
+    where only_ours();
     return query
     select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end
-    from unnest(leases, seqs) with ordinality v (lease, seq, o) order by v.o;
+    from unnest(leases, seqs) with ordinality v (lease, seq, o) where only_ours() order by v.o;
 end $$;
 comment on function give_back(text, bigint[], int[], bigint[]) is 'Gives back jobs that this node will not work on: '
     'they become ready again, and no try is counted';

@@ -109,12 +109,12 @@ declare
     a     audit;
     fresh boolean;
 begin
-    perform refuse_others(current_schema(), false);
     if action is null or batch is null or batch < 1 then
         raise 'an action needs its uuid and a batch number from 1' using errcode = 'QT007';
     end if;
     perform act_limits(queue, node, params, reason);
     perform pg_advisory_xact_lock(hashtextextended('queuetop action ' || action, 0));
+    perform refuse_others(current_schema(), false); -- after the wait: what follows may be parsed only now
     perform tell_sleepers(); -- what the act changes may be due at once
     perform have_day(); -- many acts write to history
     insert into audit (action, who, app, addr, verb, queue, node, params, reason, expected)

@@ -78,10 +78,10 @@ static const struct row rows[] = {
      "step start act push claim read"},
     {"later: trigger", "", "grant trigger on queues.queue to app", "refused", "code TRIGGER app", "start act"},
     {"later: a trigger stays when the right is gone", "",
-     "grant trigger on queues.queue to app; grant usage on schema queues to app; set role app;"
-     "create trigger trap before insert on queues.queue for each row execute function his.spring(); reset role;"
-     "revoke all on queues.queue from app; revoke all on schema queues from app", "refused",
-     "code OWNER mallory", "step start act push claim read"},
+     "grant trigger on queues.audit to app; grant usage on schema queues to app; set role app;"
+     "create trigger trap before insert on queues.audit for each row execute function his.spring(); reset role;"
+     "revoke all on queues.audit from app; revoke all on schema queues from app", "refused",
+     "code OWNER mallory", "start act"},
     {"later: references", "", "grant references on queues.queue to app", "refused", "write REFERENCES app", ""},
     {"later: insert", "", "grant insert on queues.queue to app", "refused", "write INSERT app", ""},
     {"later: update of a column", "", "grant update (state) on queues.queue to app", "refused",
@@ -368,6 +368,66 @@ test_definers(void **state)
     PQfinish(c);
 }
 
+/* A statement that is parsed after a wait may find an operator that was not there before: a worker
+ * waits for a lease that another session holds, and has never completed a job in this session. */
+static void
+test_after_a_wait(void **state)
+{
+    PGconn *c = core_new("wait"), *holder = core_join("wait");
+    static const char extend
+        [] = "select queues.extend('n', array[lease], array[version], '1 h') from t.held",
+  *const waits[] = {
+      "select queues.complete('n', array[lease], array[version], array[seq]) from t.held",
+      "select queues.complete('n', array[lease, lease], array[version, version], "
+      "array[seq, seq]) from t.held",
+      "select queues.fail('n', array[lease], array[version], array[seq], array['x']) from t.held",
+  };
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "select t.push('q', 'a'); select t.claim('n', 1); reset search_path");
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        PGconn *worker = core_join("wait");
+        pg_run(holder, "begin; %s", extend);
+        pg_send(worker, waits[i]);
+        pg_wait_blocked(c, worker);
+        pg_run(c,
+               "grant create, usage on schema queues to mallory; set role mallory; %s; reset role",
+               traps);
+        pg_run(holder, "rollback");
+        const char *got = pg_finish(worker);
+        if (strcmp(got, "42501") != 0 || !strstr(PQerrorMessage(worker), "nothing is done before"))
+            fail_msg("%s: %s %s", waits[i], got, PQerrorMessage(worker));
+        pg_run(c, "drop owned by mallory cascade");
+        let_mallory_in(c);
+        PQfinish(worker);
+    }
+    PQfinish(holder);
+    PQfinish(c);
+}
+
+/* A transaction that began before the right was given, and asks when it is gone again, runs what
+ * was made with it, but leaves no answer to the session's next transaction. */
+static void
+test_old_transaction(void **state)
+{
+    PGconn *c = core_new("old"), *old = core_join("old");
+    static const char push[] = "select queues.push_text('q', 'x')";
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "reset search_path");
+    core_replace(c, "queues.only_ours_now", "1 s", "0 s");
+    pg_run(old, "begin isolation level repeatable read; select 1");
+    pg_run(c, "grant create, usage on schema queues to mallory; set role mallory; create function "
+              "queues.check_size(int) returns void language sql as ''; reset role; "
+              "revoke create on schema queues from mallory");
+    pg_run(old, "%s; commit", push);
+    check_refusal(old, push);
+    PQfinish(old);
+    PQfinish(c);
+}
+
 /* Who can become the owner is no stranger: a member, and who may make himself one. Everybody else
  * is, also a role that the owner has made, and from version 16 on a member that can't become it. */
 static void
@@ -409,10 +469,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matrix),
-        cmocka_unit_test(test_page),
-        cmocka_unit_test(test_definers),
-        cmocka_unit_test(test_memberships),
+        cmocka_unit_test(test_matrix),          cmocka_unit_test(test_page),
+        cmocka_unit_test(test_definers),        cmocka_unit_test(test_after_a_wait),
+        cmocka_unit_test(test_old_transaction), cmocka_unit_test(test_memberships),
     };
 
     return cmocka_run_group_tests(tests, set_up, core_teardown);
