@@ -3,8 +3,9 @@
  * also when the connection breaks. Calls are sent in the order they were asked, one pipeline in
  * flight. The connection opens itself, reconnects for ever with back-off (0.25 s doubled up to
  * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and tells a slow server from
- * a dead line (db_stall.c). Works through a transaction pooler: unnamed statements, nothing that
- * outlives a transaction (but see db_own_session). */
+ * a dead line (db_stall.c). Works through a transaction pooler: there unnamed statements, and
+ * nothing that outlives a transaction. Elsewhere isolation level and time limits that the database
+ * or the role has set don't count for the session (db_pipeline.c, add_pins). */
 #ifndef MODEL_DB_DB_H
 #define MODEL_DB_DB_H
 
@@ -97,8 +98,9 @@ struct db_call {
     const struct db_stmt *stmts;
     int n;
     bool bare;  /* no BEGIN/COMMIT around: each call is its own implicit transaction, one round trip
-                   and no settings. It runs in the login's search_path, so it must name the schema of
-                   each function, type and operator (a session's SET would outlive it in a pooler) */
+                   and no settings but those of the session. It runs in the login's search_path, so
+                   it must name the schema of each function, type and operator (a session's SET
+                   would outlive it in a pooler) */
     bool quick; /* no BEGIN/COMMIT either, but the settings: one implicit transaction. Each
                    statement has a snapshot of its own. For short questions, where two statements
                    more would be most of the work */

@@ -253,6 +253,19 @@ name_of(const struct call *c)
     return c->stmts[i].name ? c->stmts[i].name : console_sql_name(c->stmts[i].sql);
 }
 
+/* Only a pooler's session, and the first statement of any, has the limits of its login. */
+static void
+add_way_out(struct err *e)
+{
+    const char *limit = !strcmp(e->sqlstate, "25P04") ? "transaction_timeout" : "statement_timeout";
+    size_t len = strlen(e->text);
+
+    snprintf(e->text + len, sizeof e->text - len,
+             "; if the role or the database sets %s: alter role NAME reset %s, or alter database "
+             "NAME reset %s",
+             limit, limit, limit);
+}
+
 /* Rewrites the error of a call that ran into a time limit: names the statement, the limit and what
  * to do, because the server's message has none of these. If somebody else cancelled the call before
  * the limit, the server's message stays. */
@@ -274,6 +287,8 @@ err_of_limit(const struct db *db, struct call *c)
     else if (limit_ms > 0 && clock_us() - c->sent_us >= limit_ms * 1000)
         snprintf(e->text, sizeof e->text, "statement%s%s reached its limit of %g s: %s", blank,
                  name, (double)limit_ms / 1000, way_out);
+    else if ((c->what.bare || c->reply.failed_at < 0) && !strstr(e->text, "user request"))
+        add_way_out(e);
 }
 
 /* Receives notices, because libpq's default prints them over the screen. The last message of a

@@ -18,7 +18,7 @@
 enum { SETTINGS_STEP = 1, GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* The settings of each transaction; they end with it, so the next client of a pooler never sees
- * them.
+ * them. Those of the session (add_pins) come first.
  * search_path is that of the call, or the connection's schema, or only pg_catalog. It is never the
  * login's: the owner of any schema in that path could decide what our operators mean. Temporary
  * objects come last. The server quotes the schema; whoever sets a whole path has quoted it. This
@@ -26,7 +26,7 @@ enum { SETTINGS_STEP = 1, GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WA
  * jit: our plans are wide, our statements short. The last settings are those that our statements
  * are written for, whatever the database or the login has set. */
 #define SETTINGS                                                                           \
-    "select pg_catalog.set_config('search_path', case"                                     \
+    "pg_catalog.set_config('search_path', case"                                            \
     " when $5::pg_catalog.text is not null then pg_catalog.concat($5::pg_catalog.text,"    \
     " ', pg_temp') else pg_catalog.format('%I, pg_temp', $1::pg_catalog.text) end, true)," \
     " pg_catalog.set_config('statement_timeout', $2, true),"                               \
@@ -57,12 +57,6 @@ static const char script_begin[] = "begin transaction isolation level read commi
     ", case when not pg_catalog.pg_is_in_recovery() and coalesce(" MAY_WRITE("") ", " MAY_WRITE( \
         ", pg_catalog.bool") ") then"                                                            \
                              " pg_catalog.pg_logical_emit_message(true, 'queuetop', '') end"
-/* first index: write the message into the WAL; second: set the time zone */
-static const char *const settings_sql[2][2] = {
-    {SETTINGS,      SETTINGS ZONE     },
-    {SETTINGS WORD, SETTINGS ZONE WORD}
-};
-
 /* Statements without BEGIN and COMMIT are one transaction, too, which the Sync ends. */
 static bool
 is_implicit(const struct call *c)
@@ -206,10 +200,38 @@ send_plain(struct db *db, const char *sql)
     return send_statement(db, &(struct db_stmt){.sql = sql});
 }
 
+/* The same for the rest of the session: a bare call has no settings, and between calls the server
+ * must not end the session. Only if the server confirms the process that greeted us: in a pooler
+ * the next client would see them. They stand in the text as numbers, because only the first call
+ * of a connection sends them. Who may not set session_replication_role is refused by the queue's
+ * functions. */
+static void
+add_pins(struct buf *b, const struct db *db)
+{
+    int version = PQserverVersion(db->conn);
+
+    buf_printf(b,
+               "case when pg_catalog.pg_backend_pid() operator(pg_catalog.=) %d then "
+               "pg_catalog.concat("
+               "pg_catalog.set_config('default_transaction_isolation', 'read committed', false), "
+               "pg_catalog.set_config('statement_timeout', '%d', false), "
+               "pg_catalog.set_config('lock_timeout', '%d', false)",
+               PQbackendPID(db->conn), db->statement_timeout_ms, db->lock_timeout_ms);
+    if (version >= 140000)
+        buf_str(b, ", pg_catalog.set_config('idle_session_timeout', '0', false)");
+    if (version >= 170000)
+        buf_str(b, ", pg_catalog.set_config('transaction_timeout', '0', false)");
+    buf_str(b, ", case when pg_catalog.current_setting('is_superuser') operator(pg_catalog.=) 'on'"
+               " and pg_catalog.current_setting('session_replication_role')"
+               " operator(pg_catalog.=) 'replica' then"
+               " pg_catalog.set_config('session_replication_role', 'origin', false) end) end, ");
+}
+
 static bool
 send_settings(struct db *db, const struct call *c, int step)
 {
     char statement[16], lock[16];
+    struct buf sql = {0};
 
     snprintf(statement, sizeof statement, "%d", call_limit_ms(db, c));
     snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
@@ -221,12 +243,19 @@ send_settings(struct db *db, const struct call *c, int step)
         {.value = c->has_path ? "pg_catalog" : c->what.search_path},
         {.value = c->what.timezone},
     };
-    bool zone = c->what.timezone != NULL, reads = c->what.quick && db->read_only;
-    return send_kept(db, c, step,
-                     &(struct db_stmt){.sql = reads ? SETTINGS READ_ONLY
-                                                    : settings_sql[db->must_replicate][zone],
-                                       .nparams = zone && !reads ? 6 : 5,
-                                       .params = params});
+    bool reads = c->what.quick && db->read_only, zone = c->what.timezone && !reads;
+    buf_str(&sql, "select ");
+    if (!db->has_pins)
+        add_pins(&sql, db);
+    buf_printf(&sql, "%s%s%s", SETTINGS,
+               reads  ? READ_ONLY
+               : zone ? ZONE
+                      : "",
+               db->must_replicate && !reads ? WORD : "");
+    bool ok = send_kept(
+        db, c, step, &(struct db_stmt){.sql = sql.data, .nparams = zone ? 6 : 5, .params = params});
+    buf_free(&sql);
+    return ok;
 }
 
 static bool
@@ -456,6 +485,7 @@ finish(struct db *db)
     if (c->reply.err.kind == ERR_NONE) {
         writable_note(db);
         stall_answered(db, c);
+        db->has_pins |= !c->what.bare && !c->what.dry;
     }
     if (!db->is_locked)
         db->tries = 0;

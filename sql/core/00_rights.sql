@@ -100,6 +100,11 @@ begin
             discard plans;
         end if;
     end if;
+    if current_setting('session_replication_role') = 'replica' then
+        raise 'session_replication_role is replica: the triggers that count jobs would not run'
+            using errcode = 'QT007', hint = 'alter role ... reset session_replication_role, or alter database ... '
+                'reset session_replication_role';
+    end if;
     return true;
 end $body$;
 create or replace function only_ours_kept() returns boolean language plpgsql immutable as
@@ -109,7 +114,7 @@ $body$ begin return %1$s.only_ours_kept(); end $body$;
 $make$, quote_ident(current_schema()), quote_ident(current_schema()), current_schema()); end $do$;
 comment on function only_ours_now() is 'For functions whose owner is the current user: raises 42501 if somebody else '
     'may create objects in the schema, owns it, or has an operator or a function there. The part of refuse_others() '
-    'that is cheap';
+    'that is cheap. Raises QT007 in a session without triggers, where a push would not be counted';
 comment on function only_ours_kept() is 'only_ours_now(), once for each plan that calls it';
 comment on function only_ours() is 'only_ours_now(), once for each plan that calls it, also for callers in SQL';
 

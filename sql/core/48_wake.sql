@@ -282,16 +282,22 @@ comment on function take_slot(int) is 'Takes a wait slot for this session. -1 = 
     'are taken. fresh: the session listens only from the end of this transaction on';
 
 create or replace function look_again(state text, due timestamptz, slot int, fresh boolean) returns int
-language sql volatile as $$
-    select greatest(0, case when slot = -1 or state = 'busy' then 2
+language plpgsql volatile as $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed'
+       and not still((select s.until from scheduler s order by s.term desc limit 1)) then
+        perform isolation_check(); -- claim() can't make the scheduler's step, and nobody else does
+    end if;
+    return greatest(0, case when slot = -1 or state = 'busy' then 2
                             when fresh then 0
                             when due < now() + interval '1 s'
                             then 1 + (1000 * extract(epoch from greatest(due, now()) - clock_timestamp()))::int
                             when state = 'alone' and slot = 0 then 250
-                            else 1000 end)
-$$;
+                            else 1000 end);
+end $$;
 comment on function look_again(text, timestamptz, int, boolean) is 'For claim_or_wait(): after how many ms to call it '
-    'again at the latest. state, due: the result of look(); slot, fresh: the result of take_slot()';
+    'again at the latest. state, due: the result of look(); slot, fresh: the result of take_slot(). Raises QT007 if no '
+    'scheduler lives and the isolation level does not let claim() make its step';
 
 create or replace function claim_or_wait(node text, n int, timeout interval default null, queues text[] default null,
     start boolean default true, backend_pid int default null, listening int default -1)

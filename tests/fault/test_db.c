@@ -69,6 +69,42 @@ test_settings_of_a_call(void **state)
     }
 }
 
+/* A bare call has no settings of its own: those of the session, whatever the role has set. */
+static void
+test_settings_of_a_session(void **state)
+{
+    static const char *const odd[] = {"default_transaction_isolation = serializable",
+                                      "statement_timeout = '1h'",
+                                      "lock_timeout = '1h'",
+                                      "session_replication_role = replica",
+                                      "idle_session_timeout = '1h'",
+                                      "transaction_timeout = '1h'"};
+    static const struct db_stmt look = {
+        .sql = "select concat_ws(' ', current_setting('transaction_isolation'), "
+               "current_setting('statement_timeout'), current_setting('lock_timeout'), "
+               "current_setting('session_replication_role'), "
+               "coalesce(current_setting('idle_session_timeout', true), '0'), "
+               "coalesce(current_setting('transaction_timeout', true), '0'))"};
+    struct fixture *f = *state;
+    PGconn *owner = pg_connect(pg_dsn("postgres"));
+    struct heard h = {0};
+
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        (void)pg_try(owner, "alter role postgres set %s", odd[i]); /* older servers lack the last */
+    struct db *db =
+        open_db(f, NULL, (struct db_options){.statement_timeout_ms = 3000, .lock_timeout_ms = 100});
+    get(f, db, "select 1/0", &h); /* a call that fails has set nothing */
+    get(f, db, "select current_setting('statement_timeout')", &h);
+    assert_string_equal(h.text, "3s");
+    h.done = false;
+    db_ask(db, &(struct db_call){.stmts = &look, .n = 1, .bare = true}, -1, hear, &h);
+    until(f, &h.done);
+    assert_string_equal(h.text, "read committed 3s 100ms origin 0 0");
+    db_free(db);
+    pg_run(owner, "alter role postgres reset all");
+    PQfinish(owner);
+}
+
 static void
 test_errors(void **state)
 {
@@ -498,6 +534,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_call, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_settings_of_a_call, db_setup, db_teardown),
+        cmocka_unit_test_setup_teardown(test_settings_of_a_session, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_errors, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_failed_statement_is_named, db_setup, db_teardown),
         cmocka_unit_test_setup_teardown(test_dry_and_read_only, db_setup, db_teardown),

@@ -181,6 +181,9 @@ other_isolation_levels_are_refused_or_work(void **state)
             assert_string_equal(pg_try(o, "%s", refused[k]), "QT007");
         core_settle(c);
         core_check(c);
+        pg_run(o, "select t.claim('n', 9)"); /* nothing is left, and no scheduler lives */
+        pg_run(c, "update scheduler set until = '-infinity'");
+        assert_string_equal(pg_try(o, "select claim_or_wait('n', 1)"), "QT007");
         PQfinish(o);
         PQfinish(c);
     }
