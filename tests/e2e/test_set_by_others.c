@@ -121,8 +121,7 @@ run_plain(const struct row *r)
         "select queues.push_text('plain', E'\\\\ x')",
         "select queues.schedule('plain')",
         "create temp table held as select * from queues.claim('plain', 1)",
-        "select queues.complete('plain', array[h.lease], array[h.version], array[h.seq]) from held "
-        "h",
+        "select queues.complete('plain', array[lease], array[version], array[seq]) from held",
     };
     PGconn *c = pg_connect(dsn);
     bool ok = true;

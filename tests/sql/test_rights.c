@@ -374,14 +374,14 @@ static void
 test_after_a_wait(void **state)
 {
     PGconn *c = core_new("wait"), *holder = core_join("wait");
-    static const char extend
-        [] = "select queues.extend('n', array[lease], array[version], '1 h') from t.held",
-  *const waits[] = {
-      "select queues.complete('n', array[lease], array[version], array[seq]) from t.held",
-      "select queues.complete('n', array[lease, lease], array[version, version], "
-      "array[seq, seq]) from t.held",
-      "select queues.fail('n', array[lease], array[version], array[seq], array['x']) from t.held",
-  };
+    static const char extend[] =
+        "select queues.extend('n', array[lease], array[version], '1 h') from t.held";
+    static const char *const waits[] = {
+        "select queues.complete('n', array[lease], array[version], array[seq]) from t.held",
+        ("select queues.complete('n', array[lease, lease], array[version, version],"
+         " array[seq, seq]) from t.held"),
+        "select queues.fail('n', array[lease], array[version], array[seq], array['x']) from t.held",
+    };
 
     (void)state;
     let_mallory_in(c);
