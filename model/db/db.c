@@ -324,7 +324,7 @@ close_connection(struct db *db)
     db->conn = NULL;
     pipeline_forget(db);
     pipeline_forget_kept(db);
-    db->is_own = db->has_pins = false;
+    db->is_own = db->has_session_settings = false;
     db->is_past_gate = db->is_asked_more = false;
     db->is_cancelling = false;
     db->serial++;

@@ -5,7 +5,7 @@
  * 4 s, 20 % jitter), resolves names anew off the loop at each attempt, and tells a slow server from
  * a dead line (db_stall.c). Works through a transaction pooler: there unnamed statements, and
  * nothing that outlives a transaction. Elsewhere isolation level and time limits that the database
- * or the role has set don't count for the session (db_pipeline.c, add_pins). */
+ * or the role has set don't count for the session (db_pipeline.c, add_session_settings). */
 #ifndef MODEL_DB_DB_H
 #define MODEL_DB_DB_H
 

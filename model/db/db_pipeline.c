@@ -18,7 +18,7 @@
 enum { SETTINGS_STEP = 1, GUARD_STEP = 2, PATH_STEP = 3, TLS_WAIT_MS = 5, TLS_WAIT_MAX_MS = 320 };
 
 /* The settings of each transaction; they end with it, so the next client of a pooler never sees
- * them. Those of the session (add_pins) come first.
+ * them. Those of the session (add_session_settings) come first.
  * search_path is that of the call, or the connection's schema, or only pg_catalog. It is never the
  * login's: the owner of any schema in that path could decide what our operators mean. Temporary
  * objects come last. The server quotes the schema; whoever sets a whole path has quoted it. This
@@ -200,13 +200,14 @@ send_plain(struct db *db, const char *sql)
     return send_statement(db, &(struct db_stmt){.sql = sql});
 }
 
-/* The same for the rest of the session: a bare call has no settings, and between calls the server
- * must not end the session. Only if the server confirms the process that greeted us: in a pooler
- * the next client would see them. They stand in the text as numbers, because only the first call
- * of a connection sends them. Who may not set session_replication_role is refused by the queue's
- * functions. */
+/* Settings for the whole session, beside those of each transaction (SETTINGS): a bare call has only
+ * these, and between two calls the server must not end the session. They are set only if the server
+ * says that this is the process that greeted us: behind a pooler the next client would get them.
+ * Their values stand in the text, because only the first call of a connection sends them. If the
+ * login is no superuser, session_replication_role stays, and the queue's functions refuse
+ * "replica". */
 static void
-add_pins(struct buf *b, const struct db *db)
+add_session_settings(struct buf *b, const struct db *db)
 {
     int version = PQserverVersion(db->conn);
 
@@ -245,8 +246,8 @@ send_settings(struct db *db, const struct call *c, int step)
     };
     bool reads = c->what.quick && db->read_only, zone = c->what.timezone && !reads;
     buf_str(&sql, "select ");
-    if (!db->has_pins)
-        add_pins(&sql, db);
+    if (!db->has_session_settings)
+        add_session_settings(&sql, db);
     buf_printf(&sql, "%s%s%s", SETTINGS,
                reads  ? READ_ONLY
                : zone ? ZONE
@@ -485,7 +486,7 @@ finish(struct db *db)
     if (c->reply.err.kind == ERR_NONE) {
         writable_note(db);
         stall_answered(db, c);
-        db->has_pins |= !c->what.bare && !c->what.dry;
+        db->has_session_settings |= !c->what.bare && !c->what.dry;
     }
     if (!db->is_locked)
         db->tries = 0;

@@ -157,7 +157,7 @@ struct db {
     const struct db_gate *gate; /* or NULL */
     bool is_past_gate;          /* the gate has passed on this connection */
     bool is_asked_more;         /* the gate's second statement was sent */
-    bool has_pins;              /* the session's own settings were sent (add_pins) */
+    bool has_session_settings;  /* the session's own settings were sent (add_session_settings) */
     bool is_own;                /* the session is nobody else's (db_own_session) */
     bool is_direct;             /* it was when the gate was asked: it may keep statements */
     struct kept kept[KEPT_MAX];
