@@ -431,7 +431,7 @@ slots_and_prepared_transactions(void **state)
     start_later(&vt, 24, 140, NULL, 90);
     vt_want(&vt, "pay 4");
     vt_want(&vt, "unread slot");
-    vt_want(&vt, "of WAL; select pg_drop_replication_slot(");
+    vt_want(&vt, "of WAL; select pg_drop_");
     vt_keys(&vt, "f");
     vt_want(&vt, "prepared transaction (pay 4) is open for 1h and holds back vacuum");
     vt_want(&vt, "replication slot (old) is not read by anybody and keeps WAL");
