@@ -53,7 +53,7 @@ source_tree() { # folder: a fresh checkout there
 
 # some fifteen tests of each level; together they need all packages that the tests need
 selection='test_action test_adapter test_base test_checks test_child test_cli test_command test_db_fake test_filter
-    test_fmt test_grid test_key test_loop test_store test_tape test_text
+    test_fmt test_grid test_key test_loop test_store test_recording test_text
     test_acts test_claim test_client test_counters test_cut test_install test_lease test_push test_queues test_races
     test_release test_retry test_scheduler test_signal test_undo test_uninstall test_minion
     test_answers test_boxes test_check test_console test_copy test_demo test_ends test_evil test_keys test_library

@@ -56,7 +56,7 @@ enum {
  * place to write them to. */
 #define REPORT "sanitizer."
 
-struct tally {
+struct counts {
     int passed, failed, skipped;
 };
 
@@ -69,8 +69,8 @@ struct test {
     char dir[PATH_MAX];
     int64_t start_ms;
     double busy; /* processor seconds, its servers and programs included */
-    struct tally n;
-    char *text; /* what it printed, if it failed */
+    struct counts n;
+    char *text;      /* what it printed, if it failed */
     bool has_report; /* of a sanitizer, as a file in TMPDIR */
     bool has_crashed;
 };
@@ -488,7 +488,7 @@ tells_of_crash(const struct test *t, const char *text, int failed)
 
 /* cmocka closes each group with lines such as `[  PASSED  ] 3 test(s).` */
 static void
-count_line(const char *line, struct tally *n)
+count_line(const char *line, struct counts *n)
 {
     static const char *const words[] = {"[  PASSED  ] ", "[  FAILED  ] ", "[  SKIPPED ] "};
     int *const counts[] = {&n->passed, &n->failed, &n->skipped};
@@ -504,10 +504,10 @@ count_line(const char *line, struct tally *n)
     }
 }
 
-static struct tally
+static struct counts
 read_output(const struct test *t, char **text)
 {
-    struct tally n = {0};
+    struct counts n = {0};
     struct stat st;
 
     if (fstat(t->out, &st))
@@ -536,7 +536,7 @@ finish(struct test *t, int status)
     int64_t ms = now_ms() - t->start_ms;
     bool is_clean = remove_dir(t);
     char *text;
-    struct tally n = read_output(t, &text);
+    struct counts n = read_output(t, &text);
 
     t->has_crashed = status == CRASHED || tells_of_crash(t, text, n.failed);
     if (n.passed + n.failed + n.skipped == 0)
@@ -688,7 +688,7 @@ list_tests(char *const *names, int n, int times)
 static int
 close_books(struct test *tests, int n)
 {
-    struct tally all = {0};
+    struct counts all = {0};
 
     for (int i = 0; i < n; i++) {
         all.passed += tests[i].n.passed;

@@ -43,11 +43,11 @@ free_now(struct action *a)
     for (int i = 0; i < a->nchanged; i++)
         free(a->changed[i]);
     free(a->changed);
-    free(a->lead);
+    free(a->reason_prefix);
     params_done(&a->params);
     params_done(&a->search);
-    tally_clear(&a->effects);
-    tally_clear(&a->outcome);
+    row_counts_clear(&a->effects);
+    row_counts_clear(&a->outcome);
     rowset_free(&a->nodes);
     free(a->about);
     free(a->busy);
@@ -275,7 +275,7 @@ move_on(struct action *a, const struct rowset *rows)
         return false;
     if (!*last->cursor)
         return was_full(a, rows);
-    if (cursor && !strcmp(cursor, last->cursor) && tally_sum(&a->outcome, true) == 0)
+    if (cursor && !strcmp(cursor, last->cursor) && row_counts_sum(&a->outcome, true) == 0)
         return false; /* if the cursor does not change, the same batch would be asked for ever */
     params_set(&a->params, PARAM_CURSOR, last->cursor);
     return true;
@@ -428,7 +428,7 @@ void
 action_hold_count(struct action *a)
 {
     if (action_can_hold_count(a))
-        params_set_int(&a->params, PARAM_EXPECTED, tally_sum(&a->effects, true));
+        params_set_int(&a->params, PARAM_EXPECTED, row_counts_sum(&a->effects, true));
 }
 
 static void
@@ -488,9 +488,10 @@ action_act(const struct action *a)
 struct progress
 action_progress(const struct action *a)
 {
-    struct progress p = {.changed = tally_sum(&a->outcome, true),
-                         .skipped = tally_sum(&a->outcome, false),
-                         .total = tally_sum(&a->effects, true) + tally_sum(&a->effects, false),
+    struct progress p = {.changed = row_counts_sum(&a->outcome, true),
+                         .skipped = row_counts_sum(&a->outcome, false),
+                         .total =
+                             row_counts_sum(&a->effects, true) + row_counts_sum(&a->effects, false),
                          .batches = a->batch,
                          .rate = (double)NAN,
                          .left_ms = -1,

@@ -112,7 +112,7 @@ struct progress {
 
 struct action;
 /* What the user can change in the question. action_again makes a new action with these options: the
- * same wish with another uuid, previewed anew. The old action is not changed. */
+ * same request with another uuid, previewed anew. The old action is not changed. */
 struct act_options {
     int64_t spread_ms; /* requeue: 0 = at once */
     bool reset;        /* requeue */

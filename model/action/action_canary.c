@@ -281,15 +281,15 @@ static void
 count_rest(struct canary *c)
 {
     const char **ids = xcalloc((size_t)c->few->nids + 1, sizeof *ids);
-    char *lead = xasprintf("rest of action %s", action_id(c->few));
+    char *prefix = xasprintf("rest of action %s", action_id(c->few));
     int n = 0;
 
     for (; n < c->few->nids; n++)
         ids[n] = c->few->ids[n];
     c->state = CANARY_COUNTING;
-    c->rest = action_rest(c->whole, ids, n, lead);
+    c->rest = action_rest(c->whole, ids, n, prefix);
     c->seen = action_generation(c->rest);
-    free(lead);
+    free(prefix);
     free(ids);
     touch(c);
 }
@@ -445,14 +445,14 @@ look(void *ctx)
 static void
 try_few(struct canary *c, const char *const *ids, int n)
 {
-    struct buf lead = {0};
+    struct buf prefix = {0};
 
-    buf_printf(&lead, "first %d of ", n);
-    action_add_count(&lead, total_of(c), NULL);
+    buf_printf(&prefix, "first %d of ", n);
+    action_add_count(&prefix, total_of(c), NULL);
     c->state = CANARY_TRYING;
-    c->few = action_few(c->whole, ids, n, lead.data);
+    c->few = action_few(c->whole, ids, n, prefix.data);
     c->seen = action_generation(c->few);
-    buf_free(&lead);
+    buf_free(&prefix);
     touch(c);
 }
 

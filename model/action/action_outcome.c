@@ -17,7 +17,7 @@ enum { PAIRS_MOST = 100 };
 /* --- pairs and their counts -------------------------------------------------------------------- */
 
 void
-tally_add(struct tally *t, const char *state, const char *why, int64_t n)
+row_counts_add(struct row_counts *t, const char *state, const char *why, int64_t n)
 {
     for (int i = 0; i < t->n; i++)
         if (!strcmp(t->rows[i].state, state) && !strcmp(t->rows[i].why, why)) {
@@ -26,7 +26,7 @@ tally_add(struct tally *t, const char *state, const char *why, int64_t n)
         }
     if (t->n >= PAIRS_MOST && strcmp(why, OTHERS) != 0) { /* if each reason names an id, there
                                                              are too many */
-        tally_add(t, state, OTHERS, n);
+        row_counts_add(t, state, OTHERS, n);
         return;
     }
     if (t->n == t->cap) {
@@ -40,17 +40,17 @@ tally_add(struct tally *t, const char *state, const char *why, int64_t n)
 }
 
 void
-tally_clear(struct tally *t)
+row_counts_clear(struct row_counts *t)
 {
     for (int i = 0; i < t->n; i++)
         free(t->texts[i]);
     free(t->texts);
     free(t->rows);
-    *t = (struct tally){0};
+    *t = (struct row_counts){0};
 }
 
 int64_t
-tally_sum(const struct tally *t, bool changed)
+row_counts_sum(const struct row_counts *t, bool changed)
 {
     int64_t sum = 0;
 
@@ -68,8 +68,8 @@ is_trying(const struct action *a)
     return a->state == ACTION_PREVIEWING;
 }
 
-static struct tally *
-tally_of(struct action *a)
+static struct row_counts *
+row_counts_of(struct action *a)
 {
     return is_trying(a) ? &a->effects : &a->outcome;
 }
@@ -82,14 +82,14 @@ action_note(const struct action *a, const char *key)
 
 /* Counts the ids that were asked for and are missing in the answer. */
 static void
-add_missing(const struct action *a, struct tally *t, int n)
+add_missing(const struct action *a, struct row_counts *t, int n)
 {
     const char *guard = action_note(a, "guard");
     char *why = a->in_doubt ? xstrdup(WHY_LOST)
                 : guard     ? xasprintf("%s takes %s", act_infos[a->act].name, guard)
                             : xstrdup("its state does not allow this any more");
 
-    tally_add(t, "", why, n);
+    row_counts_add(t, "", why, n);
     free(why);
 }
 
@@ -128,14 +128,14 @@ void
 action_count_rows(struct action *a, const struct rowset *rows)
 {
     const struct change_row *row = rows->rows;
-    struct tally *t = tally_of(a);
+    struct row_counts *t = row_counts_of(a);
 
     for (int i = 0; i < rows->n && a->keeps_changed && !is_trying(a); i++)
         if (*row[i].state)
             keep_changed(a, &row[i]);
     for (int i = 0; i < rows->n; i++)
         if (row[i].n != 0) /* 0: the batch found nothing, but its cursor leads on */
-            tally_add(t, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
+            row_counts_add(t, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
     a->was_lost |= a->in_doubt && !a->audited;
     if (a->audited || !a->ids)
         return;
@@ -151,7 +151,7 @@ action_add_duplicate(struct action *a, const struct err *e)
                                            e->constraint)
                                : xstrdup("another live job has the same unique key");
 
-    tally_add(tally_of(a), "", why, 1);
+    row_counts_add(row_counts_of(a), "", why, 1);
     free(why);
 }
 

@@ -1,6 +1,6 @@
-/* The inside of an action, for its own files only: action_wish.c (from the intent to a section and
- * its parameters), action_preview.c (what would happen), action.c (batches), action_outcome.c (what
- * came of them, counted), action_view.c (what a dialog reads), action_text.c (the words). */
+/* The inside of an action, for its own files only: action_request.c (from the intent to a section
+ * and its parameters), action_preview.c (what would happen), action.c (batches), action_outcome.c
+ * (what came of them, counted), action_view.c (what a dialog reads), action_text.c (the words). */
 #ifndef MODEL_ACTION_ACTION_PARTS_H
 #define MODEL_ACTION_ACTION_PARTS_H
 
@@ -11,15 +11,15 @@
  * in trouble; Esc ends it. */
 enum { ACTION_COUNT_MS = 120000 };
 
-struct tally { /* rows by (state, why); it owns the strings */
+struct row_counts { /* rows by (state, why); it owns the strings */
     struct effect_row *rows;
     char **texts; /* state and why of a row, one after the other */
     int n, cap;
 };
-void tally_add(struct tally *t, const char *state, const char *why, int64_t n);
-void tally_clear(struct tally *t);
+void row_counts_add(struct row_counts *t, const char *state, const char *why, int64_t n);
+void row_counts_clear(struct row_counts *t);
 /* Sum of the rows that changed (state is not empty), or of the others. */
-int64_t tally_sum(const struct tally *t, bool changed);
+int64_t row_counts_sum(const struct row_counts *t, bool changed);
 
 struct action {
     struct loop *loop;
@@ -38,8 +38,8 @@ struct action {
     int64_t expected;
     int give_up_ms, batch_size;
     bool all_leases, typed;
-    bool frozen; /* its predicate or its ids are taken from an earlier preview */
-    char *lead;  /* text before the user's reason; NULL = none */
+    bool frozen;         /* its predicate or its ids are taken from an earlier preview */
+    char *reason_prefix; /* text before the user's reason; NULL = none */
     bool keeps_changed;
     char **changed; /* if keeps_changed: the ids of the rows that changed */
     int nchanged;
@@ -59,7 +59,7 @@ struct action {
     int timer;      /* 0 = none */
     int64_t now_ms; /* the server's clock at the preview */
 
-    struct tally effects;
+    struct row_counts effects;
     struct rowset nodes; /* evidence */
     const struct node_row *evidence;
     char *what, *where, *these, *notes, *sql, *summary, *challenge;
@@ -72,7 +72,7 @@ struct action {
     bool was_lost;        /* an answer was lost, and its batch was asked again */
     bool stop, in_doubt;
     char *waits; /* who blocks the batch, or why it takes long; NULL = nothing */
-    struct tally outcome;
+    struct row_counts outcome;
     int64_t started_ms, lost_ms, slowest_us;
     int64_t preview_us; /* how long the count took */
 };
@@ -88,11 +88,11 @@ void action_end(struct action *a, enum action_state state, const struct err *e);
 
 /* For a canary. action_few requeues some of the jobs by id, ahead of other jobs. action_rest
  * requeues the jobs that the whole action counted, without those few. Each is a new action with a
- * preview of its own; its reason begins with `lead`. */
+ * preview of its own; its reason begins with the prefix. */
 struct action *action_few(const struct action *whole, const char *const *ids, int n,
-                          const char *lead);
+                          const char *prefix);
 struct action *action_rest(const struct action *whole, const char *const *without, int n,
-                           const char *lead);
+                           const char *prefix);
 void action_preview(struct action *a);
 void action_sort_ids(struct action *a);
 /* If there is no preview section: run the batches themselves, and roll each back. */

@@ -44,7 +44,7 @@ wants_evidence(const struct action *a)
 void
 action_previewed(struct action *a)
 {
-    int64_t n = tally_sum(&a->effects, true);
+    int64_t n = row_counts_sum(&a->effects, true);
     struct err e = {0};
 
     a->no_node = a->effects.n == 0 && wants_evidence(a) && !a->evidence;
@@ -70,7 +70,7 @@ assume_effects(struct action *a)
     if (!a->audited && wants_evidence(a) && !a->evidence)
         return; /* the node does not exist, so nothing would change */
     if (!a->ids || a->nids > 0)
-        tally_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
+        row_counts_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
 }
 
 /* No section can count: the statement itself runs and is rolled back, and its rows are counted. */
@@ -102,7 +102,7 @@ read_effects(struct action *a, struct result *r, struct err *e)
     const struct effect_row *row = rows.rows;
     for (int i = 0; i < rows.n; i++)
         if (row[i].n > 0)
-            tally_add(&a->effects, row[i].state, row[i].why, row[i].n);
+            row_counts_add(&a->effects, row[i].state, row[i].why, row[i].n);
     rowset_free(&rows);
     return true;
 }

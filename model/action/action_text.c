@@ -68,7 +68,7 @@ add_effect(struct buf *b, const struct action *a, const struct effect_row *row)
 static char *
 make_what(const struct action *a)
 {
-    const struct tally *t = &a->effects;
+    const struct row_counts *t = &a->effects;
     struct buf b = {0};
 
     buf_str(&b, "");
@@ -213,7 +213,7 @@ make_challenge(const struct action *a)
         target = a->params.value[PARAM_NODE];
     else if (act_infos[a->act].target != PARAM_IDS)
         target = a->params.value[act_infos[a->act].target];
-    return target ? xstrdup(target) : xasprintf("%" PRId64, tally_sum(&a->effects, true));
+    return target ? xstrdup(target) : xasprintf("%" PRId64, row_counts_sum(&a->effects, true));
 }
 
 void
@@ -228,10 +228,10 @@ action_make_texts(struct action *a)
 
 /* --- the outcome ------------------------------------------------------------------------------ */
 
-/* The number of rows that came into the state of row i, for any reason; 0 if an earlier row of the
- * tally has the same state, because the sum was shown there. */
+/* The number of rows that came into the state of row i, for any reason; 0 if an earlier row has the
+ * same state, because the sum was shown there. */
 static int64_t
-sum_of_state(const struct tally *t, int i)
+sum_of_state(const struct row_counts *t, int i)
 {
     int64_t sum = 0;
 
@@ -245,9 +245,9 @@ sum_of_state(const struct tally *t, int i)
 }
 
 static void
-add_reasons(struct buf *b, const struct action *a, const struct tally *t)
+add_reasons(struct buf *b, const struct action *a, const struct row_counts *t)
 {
-    int64_t skipped = tally_sum(t, false);
+    int64_t skipped = row_counts_sum(t, false);
     const char *sign = ": ";
 
     for (int i = 0; i < t->n; i++) {
@@ -265,9 +265,9 @@ add_reasons(struct buf *b, const struct action *a, const struct tally *t)
 static void
 add_outcome(struct buf *b, const struct action *a)
 {
-    const struct tally *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
+    const struct row_counts *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
     const char *sign = "";
-    int64_t skipped = tally_sum(t, false);
+    int64_t skipped = row_counts_sum(t, false);
 
     for (int i = 0; i < t->n; i++) {
         int64_t n = *t->rows[i].state ? sum_of_state(t, i) : 0;
@@ -301,7 +301,7 @@ add_summary(struct buf *b, const struct action *a)
     case ACTION_WAITING:
         break;
     case ACTION_READY:
-        buf_str(b, tally_sum(&a->effects, true) > 0 ? "would change: " : "");
+        buf_str(b, row_counts_sum(&a->effects, true) > 0 ? "would change: " : "");
         if (a->no_node || a->no_queue || (!a->audited && a->effects.n == 0))
             buf_str(b, a->what);
         else
@@ -324,7 +324,7 @@ add_summary(struct buf *b, const struct action *a)
         buf_printf(b, "failed: %s", a->error.text);
         if (a->waits)
             buf_printf(b, "; %s", a->waits);
-        if (tally_sum(&a->outcome, true) > 0) {
+        if (row_counts_sum(&a->outcome, true) > 0) {
             buf_str(b, "; done before: ");
             add_outcome(b, a);
         }
@@ -383,11 +383,11 @@ action_summary(const struct action *a)
 int
 action_exit_code(const struct action *a)
 {
-    bool some = tally_sum(&a->outcome, true) > 0;
+    bool some = row_counts_sum(&a->outcome, true) > 0;
 
     switch (a->state) {
     case ACTION_READY:
-        return tally_sum(&a->effects, true) > 0 ? 0 : 1;
+        return row_counts_sum(&a->effects, true) > 0 ? 0 : 1;
     case ACTION_DONE:
         return some ? 0 : a->was_lost ? 6 : 1;
     case ACTION_REFUSED:

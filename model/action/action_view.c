@@ -16,7 +16,7 @@
 int64_t
 action_count(const struct action *a)
 {
-    return tally_sum(&a->effects, true);
+    return row_counts_sum(&a->effects, true);
 }
 
 int64_t
@@ -33,7 +33,7 @@ action_hollow(const struct action *a)
 int64_t
 action_skips(const struct action *a)
 {
-    return tally_sum(&a->effects, false);
+    return row_counts_sum(&a->effects, false);
 }
 
 const struct effect_row *

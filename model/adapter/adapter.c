@@ -87,12 +87,12 @@ drop_others(struct adapter *a)
 }
 
 struct adapter *
-adapter_open(const char *wish, struct err *e)
+adapter_open(const char *wanted, struct err *e)
 {
-    bool is_file = wish && (strchr(wish, '/') || strstr(wish, ".sql"));
+    bool is_file = wanted && (strchr(wanted, '/') || strstr(wanted, ".sql"));
 
     if (is_file) {
-        struct adapter_file *f = adapter_file_open(wish, e);
+        struct adapter_file *f = adapter_file_open(wanted, e);
         if (!f)
             return NULL;
         struct adapter *one = xcalloc(1, sizeof *one);
@@ -100,13 +100,13 @@ adapter_open(const char *wish, struct err *e)
         return one;
     }
     struct adapter *a = open_all(e);
-    if (!a || !wish)
+    if (!a || !wanted)
         return a;
-    if (adapter_become_named(a, wish)) {
+    if (adapter_become_named(a, wanted)) {
         drop_others(a);
         return a;
     }
-    fail(e, ERR_USAGE, "no adapter is called \"%s\": queuetop adapter list shows them", wish);
+    fail(e, ERR_USAGE, "no adapter is called \"%s\": queuetop adapter list shows them", wanted);
     adapter_free(a);
     return NULL;
 }

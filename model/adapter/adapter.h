@@ -84,7 +84,7 @@ struct adapter;
  * a slash or ".sql"). NULL = the adapter that fits the database: then all adapters are candidates,
  * the native one first, and the first candidate is in use until adapter_choose. The result is not
  * bound to a schema yet. */
-struct adapter *adapter_open(const char *wish, struct err *e) __attribute__((warn_unused_result));
+struct adapter *adapter_open(const char *wanted, struct err *e) __attribute__((warn_unused_result));
 /* A built-in adapter by name ("native"), the only candidate. */
 struct adapter *adapter_load(const char *name, struct err *e) __attribute__((warn_unused_result));
 /* From a file's text; checks header, sections, parameters. NULL with *e naming file and line. */
@@ -118,8 +118,8 @@ int adapter_detects(struct adapter *a, struct db_stmt *out);
  * be asked again. False when none is left. */
 bool adapter_spoil(struct adapter *a, int i, const struct err *why);
 /* Makes the list of the systems that were found, from the answers; the owners are not known yet.
- * wish: the schema that comes first in the list, NULL = none. Returns the length of the list. */
-int adapter_take(struct adapter *a, struct result *const *detected, const char *wish);
+ * wanted: the schema that comes first in the list, NULL = none. Returns the length of the list. */
+int adapter_take(struct adapter *a, struct result *const *detected, const char *wanted);
 /* The statement that asks who owns the i-th system of the list; plain: the cheap proof that there
  * is no stranger. If one of these has no row, all are asked without. storage must live until
  * db_ask. */
@@ -130,22 +130,22 @@ bool adapter_owners_proved(struct result *const *owners, int n);
  * native queue is preferred, and among its schemas the default one. A system that belongs to a
  * stranger (model/adapter/trust.h) is never chosen. False = nothing was chosen, *e has a sentence
  * for the user; ERR_DENIED = all systems belong to strangers. Takes over the answers. */
-struct adapter_wish {
+struct adapter_wanted {
     const char *schema; /* NULL = any */
     const char *database;
     const char *server;        /* of trust_server */
     const struct trust *trust; /* NULL = nothing was said */
 };
-bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+bool adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wanted *wanted,
                     struct err *e) __attribute__((warn_unused_result));
 /* No system was found, and none was asked for by name: the answer of sql/console/likely_tables.sql
  * may name tables of a system that no adapter knows. */
-bool adapter_may_be_unknown(const struct adapter *a, const char *wish);
+bool adapter_may_be_unknown(const struct adapter *a, const char *wanted);
 /* Replaces *e, the sentence of adapter_choose, by one that names these tables and the ways out.
  * names: "" = there are none, and *e stays. */
 void adapter_name_likely(const char *names, const char *database, struct err *e);
 /* For verbs, which must not guess: false with a sentence if the user could mean several systems. */
-bool adapter_is_clear(const struct adapter *a, const char *wish, const char *database,
+bool adapter_is_clear(const struct adapter *a, const char *wanted, const char *database,
                       struct err *e) __attribute__((warn_unused_result));
 struct adapter_found {
     const char *adapter, *title, *schema;

@@ -243,15 +243,16 @@ add_answer(struct adapter *a, const struct adapter_file *f, const struct result 
 
 /* Adds the schema that the user named, before all others, so that the limit does not cut it off. */
 static void
-add_wish(struct adapter *a, const struct adapter_file *f, const struct result *r, const char *wish)
+add_wanted(struct adapter *a, const struct adapter_file *f, const struct result *r,
+           const char *wanted)
 {
-    for (int i = 0; wish && i < result_rows(r); i++)
-        if (!strcmp(result_text(r, i, 0), wish))
-            add_found(a, f, wish);
+    for (int i = 0; wanted && i < result_rows(r); i++)
+        if (!strcmp(result_text(r, i, 0), wanted))
+            add_found(a, f, wanted);
 }
 
 int
-adapter_take(struct adapter *a, struct result *const *detected, const char *wish)
+adapter_take(struct adapter *a, struct result *const *detected, const char *wanted)
 {
     int n = 0;
 
@@ -270,7 +271,7 @@ adapter_take(struct adapter *a, struct result *const *detected, const char *wish
             if (a->files[i]->is_out || k == n || !detected[k++])
                 continue;
             if (pass == 0)
-                add_wish(a, a->files[i], detected[k - 1], wish);
+                add_wanted(a, a->files[i], detected[k - 1], wanted);
             else
                 add_answer(a, a->files[i], detected[k - 1], share);
         }
@@ -306,7 +307,7 @@ list_found(const struct adapter *a, bool strangers, struct buf *out)
 }
 
 static bool
-fail_to_find(const struct adapter *a, const char *wish, const char *database, struct err *e)
+fail_to_find(const struct adapter *a, const char *wanted, const char *database, struct err *e)
 {
     struct buf others = {0};
 
@@ -315,11 +316,11 @@ fail_to_find(const struct adapter *a, const char *wish, const char *database, st
         buf_printf(&others, "; %d other systems were looked for", a->nfiles - 1);
     if (!is_native(name_of(a->files[0])))
         fail(e, ERR_DATA, "no tables of %s in %s%s%sdatabase %s",
-             sections_header(&a->files[0]->text, "title"), wish ? "schema " : "", wish ? wish : "",
-             wish ? " of " : "", database);
-    else if (wish)
+             sections_header(&a->files[0]->text, "title"), wanted ? "schema " : "",
+             wanted ? wanted : "", wanted ? " of " : "", database);
+    else if (wanted)
         fail(e, ERR_DATA, "no queue in schema %s of database %s: queuetop install --schema %s%s",
-             wish, database, wish, others.data);
+             wanted, database, wanted, others.data);
     else
         fail(e, ERR_DATA, "no queue in database %s yet: queuetop install%s", database, others.data);
     buf_free(&others);
@@ -327,9 +328,9 @@ fail_to_find(const struct adapter *a, const char *wish, const char *database, st
 }
 
 bool
-adapter_may_be_unknown(const struct adapter *a, const char *wish)
+adapter_may_be_unknown(const struct adapter *a, const char *wanted)
 {
-    return a->nfiles > 1 && a->nfound == 0 && !wish;
+    return a->nfiles > 1 && a->nfound == 0 && !wanted;
 }
 
 void
@@ -356,32 +357,33 @@ fail_to_choose(const struct adapter *a, const char *want, const char *database, 
 }
 
 static bool
-fits(const struct adapter *a, int i, const char *wish)
+fits(const struct adapter *a, int i, const char *wanted)
 {
-    return a->places[i].owners.is_there && (!wish || !strcmp(a->found[i].schema, wish));
+    return a->places[i].owners.is_there && (!wanted || !strcmp(a->found[i].schema, wanted));
 }
 
 /* The index of the best system in found, among the systems of strangers or among the others; -1 =
  * none. If the user named the adapter but no schema, there must be only one system, or one in the
  * default schema. */
 static int
-best(const struct adapter *a, const char *wish, bool strangers)
+best(const struct adapter *a, const char *wanted, bool strangers)
 {
     const char *usual = sections_header(&a->files[0]->text, "schema");
     int first = -1, n = 0;
 
     for (int i = 0; i < a->nfound; i++)
-        if (fits(a, i, wish) && may_open(a, i) == !strangers) {
+        if (fits(a, i, wanted) && may_open(a, i) == !strangers) {
             first = first < 0 ? i : first;
             n++;
         }
-    if (first < 0 || wish || a->nfiles > 1 || n == 1)
+    if (first < 0 || wanted || a->nfiles > 1 || n == 1)
         return first;
     return strcmp(a->found[first].schema, usual) == 0 || strangers ? first : -1;
 }
 
 static bool
-judge_all(struct adapter *a, struct result **owners, const struct adapter_wish *wish, struct err *e)
+judge_all(struct adapter *a, struct result **owners, const struct adapter_wanted *wanted,
+          struct err *e)
 {
     bool ok = true;
 
@@ -390,7 +392,7 @@ judge_all(struct adapter *a, struct result **owners, const struct adapter_wish *
         owners[i] = NULL;
         owners_done(&a->places[i].owners);
         if (ok)
-            ok = owners_judge(r, wish->trust, wish->server, &a->places[i].owners, e);
+            ok = owners_judge(r, wanted->trust, wanted->server, &a->places[i].owners, e);
         else
             result_free(r);
     }
@@ -398,12 +400,12 @@ judge_all(struct adapter *a, struct result **owners, const struct adapter_wish *
 }
 
 bool
-adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wish *wish,
+adapter_choose(struct adapter *a, struct result **owners, const struct adapter_wanted *wanted,
                struct err *e)
 {
-    if (!judge_all(a, owners, wish, e))
+    if (!judge_all(a, owners, wanted, e))
         return false;
-    int at = best(a, wish->schema, false), closed = best(a, wish->schema, true);
+    int at = best(a, wanted->schema, false), closed = best(a, wanted->schema, true);
     if (at < 0 && closed >= 0) {
         owners_fail(&a->places[closed].owners, a->found[closed].adapter, a->found[closed].schema,
                     e);
@@ -411,11 +413,11 @@ adapter_choose(struct adapter *a, struct result **owners, const struct adapter_w
         return false;
     }
     if (at < 0 && a->nfound == 0)
-        return fail_to_find(a, wish->schema, wish->database, e);
+        return fail_to_find(a, wanted->schema, wanted->database, e);
     if (at < 0)
         return fail_to_choose(
-            a, wish->schema ? wish->schema : sections_header(&a->files[0]->text, "schema"),
-            wish->database, e);
+            a, wanted->schema ? wanted->schema : sections_header(&a->files[0]->text, "schema"),
+            wanted->database, e);
     a->found[at].chosen = true;
     if (!adapter_become_named(a, a->found[at].adapter) || !adapter_use(a, a->found[at].schema, e))
         return false;
@@ -424,15 +426,15 @@ adapter_choose(struct adapter *a, struct result **owners, const struct adapter_w
 }
 
 bool
-adapter_is_clear(const struct adapter *a, const char *wish, const char *database, struct err *e)
+adapter_is_clear(const struct adapter *a, const char *wanted, const char *database, struct err *e)
 {
     struct buf found = {0};
     int fit = 0;
 
     for (int i = 0; i < a->nfound; i++)
-        fit += fits(a, i, wish) && may_open(a, i);
+        fit += fits(a, i, wanted) && may_open(a, i);
     bool usual = (a->nfiles == 1 || is_native(adapter_name(a))) &&
-                 (wish || !strcmp(adapter_schema(a), adapter_default_schema(a)));
+                 (wanted || !strcmp(adapter_schema(a), adapter_default_schema(a)));
     if (fit <= 1 || usual)
         return true;
     list_found(a, false, &found);

@@ -13,7 +13,7 @@
 struct source {
     struct loop *loop;
     char *conninfo, *dbname, *name, *password;
-    char *wish;                 /* the adapter that the user named, NULL = none */
+    char *wanted;               /* the adapter that the user named, NULL = none */
     struct db *watcher, *actor; /* actor: NULL until first used */
     struct adapter *adapter;
     struct store *store;
@@ -103,7 +103,7 @@ source_new(struct loop *l, const struct source_options *o, struct err *e)
     s->loop = l;
     s->conninfo = copy_text(o->conninfo);
     s->dbname = copy_text(o->dbname);
-    s->wish = copy_text(o->adapter);
+    s->wanted = copy_text(o->adapter);
     s->trusts = o->trust_version;
     s->trust = o->trust;
     s->name = xstrdup("");
@@ -125,7 +125,7 @@ source_new_beside(const struct source *first, const char *adapter, const char *s
     struct source_options o = {.conninfo = first->conninfo,
                                .dbname = first->dbname,
                                .schema = schema,
-                               .adapter = first->wish ? first->wish : adapter,
+                               .adapter = first->wanted ? first->wanted : adapter,
                                .trust_version = first->trusts,
                                .trust = first->trust,
                                .interval_ms = first->interval_ms,
@@ -165,7 +165,7 @@ source_free(struct source *s)
     wipe_password(s);
     free(s->conninfo);
     free(s->dbname);
-    free(s->wish);
+    free(s->wanted);
     free(s->name);
     free(s);
 }

@@ -9,9 +9,9 @@
 #include "model/adapter/adapter.h"
 #include "model/adapter/trust.h"
 #include "model/db/db.h"
+#include "model/recording/recorder.h"
+#include "model/recording/replay.h"
 #include "model/store/store.h"
-#include "model/tape/recorder.h"
-#include "model/tape/replay.h"
 
 struct source_options {
     const char *conninfo; /* as db_options; copied, like every text here */

@@ -226,7 +226,7 @@ struct health store_health(const struct store *s);
 enum { STORE_DEAD_STEPS = 181 };
 const struct history *store_dead_rows(const struct store *s);
 
-/* --- recording, and showing what was recorded (model/store/store_tap.c, model/store/store_feed.c) --------- */
+/* --- recording, and showing what was recorded (store_observer.c, store_inject.c) -------------- */
 
 enum { STORE_TABLES = 3 };
 
@@ -243,10 +243,10 @@ struct store_answer {
 };
 
 /* Passes every answer to fn before the store takes it; fn gets NULL when the parts of one answer
- * are complete. While there is a tap, the topics of the whole system are asked even if no screen
- * shows them, each at a slow pace of its own. */
-typedef void store_tap_fn(void *ctx, const struct store_answer *a);
-void store_record(struct store *s, store_tap_fn *fn, void *ctx);
+ * are complete. While there is an observer, the topics of the whole system are asked even if no
+ * screen shows them, each at a slow pace of its own. */
+typedef void store_observer_fn(void *ctx, const struct store_answer *a);
+void store_record(struct store *s, store_observer_fn *fn, void *ctx);
 
 /* A store that asks no server: the caller feeds answers to it. The store calls asked() when it
  * lacks answers. db and adapter as in store_new. */
@@ -254,10 +254,10 @@ struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
                               void (*asked)(void *ctx), void *ctx);
 /* Takes over the tables. If the key of the answer is not the one that the store asks for, the topic
  * gets an error that says so. */
-void store_feed(struct store *s, struct store_answer *a);
-void store_feed_clock(struct store *s, int64_t now_ms); /* the time that is shown */
-void store_feed_reset(struct store *s);                 /* forgets all answers before a jump to
+void store_inject(struct store *s, struct store_answer *a);
+void store_inject_clock(struct store *s, int64_t now_ms); /* the time that is shown */
+void store_inject_reset(struct store *s);                 /* forgets all answers before a jump to
                                                            another time */
-void store_feed_done(struct store *s); /* topics that are wanted but were not fed get an error */
+void store_inject_done(struct store *s); /* topics that are wanted but were not fed get an error */
 
 #endif

@@ -82,7 +82,7 @@ own_timeout_ms(const struct store *s, enum topic t)
 static int64_t
 planned_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
 {
-    int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_tap_pace(s, t);
+    int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_observer_pace(s, t);
 
     return (int64_t)s->pace.interval_ms * (pace ? pace : topic_kinds[t].pace);
 }
@@ -204,10 +204,10 @@ part_answer(const struct pipeline *ask, const struct pipeline_part *p, struct db
     if (slot->serial != p->serial) {
         slot->again = true;
     } else if (reply->err.kind == ERR_NONE) {
-        store_tap_topic(s, p->topic, &own, us);
+        store_observer_topic(s, p->topic, &own, us);
         part_came(s, p, reply, us, now);
     } else if (is_culprit(ask, p, reply)) {
-        store_tap_topic(s, p->topic, &own, us);
+        store_observer_topic(s, p->topic, &own, us);
         part_failed(s, slot, &reply->err, us);
     } else
         slot->again = true;
@@ -262,7 +262,7 @@ answer(void *ctx, struct db_reply *reply)
     for (int i = 0; i < ask->n; i++)
         part_answer(ask, &ask->parts[i], reply, us, now);
     free(ask);
-    store_tap_done(s);
+    store_observer_done(s);
     if (reply->err.kind == ERR_CONN || reply->err.kind == ERR_AUTH)
         store_lost(s, &reply->err);
     else if (s->source.turned || reply->is_guarded)
@@ -327,7 +327,7 @@ due_ms(const struct store *s, enum topic t, int64_t wait_until)
 {
     const struct topic_slot *slot = &s->slots[t];
 
-    bool asked_for = slot->info.wanted || store_tap_pace(s, t) > 0 ||
+    bool asked_for = slot->info.wanted || store_observer_pace(s, t) > 0 ||
                      (t == TOPIC_FINAL && s->slots[TOPIC_QUEUES].info.wanted);
 
     if (!asked_for || !slot->chosen || slot->info.unavailable || slot->info.asking)

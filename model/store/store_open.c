@@ -55,7 +55,7 @@ begin_anew(struct store *s)
     int serial = adapter_serial(s->adapter);
 
     if (s->source.adapter_serial && s->source.adapter_serial != serial)
-        store_feed_reset(s);
+        store_inject_reset(s);
     s->source.adapter_serial = serial;
     for (int t = 0; t < TOPIC_COUNT; t++) {
         bool has = adapter_has(s->adapter, topic_kinds[t].sections[0]);
@@ -87,10 +87,10 @@ opened(void *ctx, struct db_reply *reply)
 
     bool ok = e.kind == ERR_NONE;
     if (ok && at)
-        store_tap(s, "version", &reply->results[0], 1, NULL);
+        store_observer(s, "version", &reply->results[0], 1, NULL);
     if (ok)
-        store_tap(s, "role", &reply->results[at], 1, NULL);
-    store_tap_done(s);
+        store_observer(s, "role", &reply->results[at], 1, NULL);
+    store_observer_done(s);
     if (ok) {
         free(s->source.version);
         s->source.version = xstrdup(
@@ -143,7 +143,7 @@ tell_adapter(struct store *s)
 
     for (int i = 0; i < 3; i++)
         result_put(t, 0, i, values[i], (int)strlen(values[i]));
-    store_tap(s, "adapter", &t, 1, NULL);
+    store_observer(s, "adapter", &t, 1, NULL);
     result_free(t);
 }
 
@@ -176,7 +176,7 @@ note_move(struct store *s, const struct server_row *is)
         adapter_moved(s->adapter);
         s->source.moves++;
         s->source.state = STORE_CONNECTING;
-        store_feed_reset(s);
+        store_inject_reset(s);
     }
 }
 
@@ -185,9 +185,9 @@ choose(struct store *s, struct result **owners, struct err *e)
 {
     const struct server_row *is = store_server(s);
     char *server = trust_server(is->identity, db_host(s->db), db_name(s->db));
-    struct adapter_wish wish = {s->source.schema, db_name(s->db), server, s->source.trust};
+    struct adapter_wanted wanted = {s->source.schema, db_name(s->db), server, s->source.trust};
 
-    bool ok = adapter_choose(s->adapter, owners, &wish, e);
+    bool ok = adapter_choose(s->adapter, owners, &wanted, e);
     free(server);
     return ok;
 }
@@ -275,7 +275,7 @@ detected(void *ctx, struct db_reply *reply)
             try_later(s, s->source.state, &e);
         return;
     }
-    store_tap(s, "server", &reply->results[last], 1, NULL);
+    store_observer(s, "server", &reply->results[last], 1, NULL);
     db_keep(s->db, reply->results[last]);
     if (!record_decode(&record_server, db_take(reply, last), &server, &e) || server.n != 1) {
         rowset_free(&server);
@@ -379,8 +379,8 @@ store_lost(struct store *s, const struct err *e)
 
     s->source.open = false;
     s->source.error = *e;
-    store_tap(s, "server", NULL, 0, e);
-    store_tap_done(s);
+    store_observer(s, "server", NULL, 0, e);
+    store_observer_done(s);
     if (was_open && s->alive) {
         s->source.at_ms = clock_ms();
         store_plan(s);
@@ -397,7 +397,7 @@ store_clear_error(struct store *s)
 
 /* Takes the adapter that the recording was made with. */
 static void
-feed_adapter(struct store *s, const struct result *r)
+inject_adapter(struct store *s, const struct result *r)
 {
     const char *name = result_text(r, 0, result_col(r, "adapter"));
     const char *schema = result_text(r, 0, result_col(r, "schema"));
@@ -412,7 +412,7 @@ feed_adapter(struct store *s, const struct result *r)
 }
 
 void
-store_feed_source(struct store *s, struct store_answer *a)
+store_inject_source(struct store *s, struct store_answer *a)
 {
     struct db_reply reply = {.results = a->tables, .n = a->n};
     struct rowset rows;
@@ -423,7 +423,7 @@ store_feed_source(struct store *s, struct store_answer *a)
     if (a->n < 1 || !a->tables[0])
         return;
     if (!strcmp(a->name, "adapter")) {
-        feed_adapter(s, a->tables[0]);
+        inject_adapter(s, a->tables[0]);
         return;
     }
     if (!strcmp(a->name, "version")) {

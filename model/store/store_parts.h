@@ -1,7 +1,7 @@
 /* The inside of the store, for its own files only: store.c (the life of a store, what screens say),
  * store_ask.c (what is asked when), store_open.c (which queue is there), store_take.c,
  * store_queues.c, store_jobs.c, store_schedules.c, store_health.c (answers -> snapshots),
- * store_tap.c and store_feed.c (recordings). */
+ * store_observer.c and store_inject.c (recordings). */
 #ifndef MODEL_STORE_STORE_PARTS_H
 #define MODEL_STORE_STORE_PARTS_H
 
@@ -168,8 +168,8 @@ struct schedules_topic { /* store_schedules.c */
     struct rowset rows, runs, next;
 };
 
-struct tap { /* store_tap.c: a recorder listens; what is asked while no screen shows it */
-    store_tap_fn *fn;
+struct observer { /* store_observer.c: a recorder listens; what is asked while no screen shows it */
+    store_observer_fn *fn;
     void *ctx;
     bool watched;
 };
@@ -183,11 +183,11 @@ struct store {
     uint64_t generation; /* store_touch */
 
     struct topic_slot
-        slots[TOPIC_COUNT]; /* store_ask.c, store.c, and store_feed.c of a recording */
+        slots[TOPIC_COUNT]; /* store_ask.c, store.c, and store_inject.c of a recording */
     struct source_facts source;
     struct pace pace;
-    struct tap tap;
-    struct still still; /* store_feed.c */
+    struct observer observer;
+    struct still still; /* store_inject.c */
 
     struct queues_topic queues;
     struct jobs_topic jobs;
@@ -218,11 +218,11 @@ int64_t store_clock(const struct store *s);
 void store_key(const struct store *s, enum topic t, struct buf *out);
 /* The number of intervals between two questions of a topic that no screen shows; 0 = it is never
  * asked. */
-int store_tap_pace(const struct store *s, enum topic t);
-void store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us);
-void store_tap(struct store *s, const char *name, struct result **tables, int n,
-               const struct err *err);
-void store_tap_done(struct store *s);
+int store_observer_pace(const struct store *s, enum topic t);
+void store_observer_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us);
+void store_observer(struct store *s, const char *name, struct result **tables, int n,
+                    const struct err *err);
+void store_observer_done(struct store *s);
 /* Between two refreshes of a topic: max(interval, 5 x query time), more after an error. */
 int64_t store_wait_ms(const struct store *s, const struct topic_slot *slot, enum topic t);
 void store_touch(struct store *s); /* something changed: generation */
@@ -236,7 +236,7 @@ void store_note_recovery(struct store *s, int in_recovery);
 bool store_owners_due(struct store *s); /* a full check of the owners is due */
 void store_clear_error(struct store *s);
 /* An answer of a recording about the source itself: "server", "adapter", "version", "role". */
-void store_feed_source(struct store *s, struct store_answer *a);
+void store_inject_source(struct store *s, struct store_answer *a);
 void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* the question has changed: forgets the answer
                                                      and asks */

@@ -55,7 +55,7 @@ store_aim_steps(struct store *s)
     int64_t low = first_shown(s);
     int64_t last = t->n > 0 ? t->list[t->n - 1].at_ms : 0;
 
-    t->goes_on = last - t->step_ms > low && !s->tap.fn;
+    t->goes_on = last - t->step_ms > low && !s->observer.fn;
     t->from_ms = t->goes_on ? last - t->step_ms : low;
     params_set_time(&s->slots[TOPIC_STEPS].params, PARAM_AT, t->from_ms);
 }

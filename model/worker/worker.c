@@ -21,7 +21,7 @@
 enum { PATIENCE_LEAST_MS = 8000, PATIENCE_MOST_MS = 15000, LET_GO_MS = 5000 };
 enum {
     ASK_MS = 100,
-    AGAIN_MS = 300,  /* a signal so soon after the last one is the same wish: timeout(1) and
+    AGAIN_MS = 300,  /* a signal so soon after the last one is the same signal: timeout(1) and
                         shells send it to a process and to its group */
     LEAVE_MS = 10000 /* after the second signal, even if calls are still out */
 };

@@ -171,7 +171,7 @@ a_recording_that_plays(void **state)
     struct vt vt;
 
     (void)state;
-    snprintf(path, sizeof path, "%s/tape", pg_host());
+    snprintf(path, sizeof path, "%s/recording", pg_host());
     a_world();
     con_spawn(&vt, 24, 80, (const char *const[]){"--record", path, NULL}, NULL);
     vt_want(&vt, "queue10");

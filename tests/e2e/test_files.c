@@ -67,7 +67,7 @@ static const struct row rows[] = {
      {"used", "refused", "refused", "refused", "refused", "used"}},
     {"`push --rejects FILE`", "rejects", "", "push q --csv t.csv --rejects %s", NULL, WRITTEN},
     {"`--log FILE`", "log", "", "queues --log %s", NULL, WRITTEN},
-    {"`record FILE`", "tape", "", "record %s --for 1s", NULL, /* gets mode 0600 */
+    {"`record FILE`", "recording", "", "record %s --for 1s", NULL, /* gets mode 0600 */
      {"used", "refused", "used", "used", "refused", "refused"}},
 };
 /* clang-format on */

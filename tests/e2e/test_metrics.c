@@ -331,7 +331,7 @@ they_wait_for_their_database(void **state)
     snprintf(path, sizeof path, "%s/queuetop.prom", folder);
     char *late = strdup(pg_dsn("metrics_late"));
     proc_queuetop(&p, NULL, "-d \"%s\" metrics --file %s --interval 1s", late, path);
-    proc_queuetop(&record, NULL, "-d \"%s\" record %s/tape", late, folder);
+    proc_queuetop(&record, NULL, "-d \"%s\" record %s/recording", late, folder);
     file_says(path, "queuetop_up{source=\"metrics_late\"} 0\n");
     proc_want(&p, "does not exist");
     proc_want(&record, "does not exist");
@@ -345,7 +345,7 @@ they_wait_for_their_database(void **state)
     proc_ends(&p);
     proc_done(&record);
     unlink(path);
-    snprintf(path, sizeof path, "%s/tape", folder);
+    snprintf(path, sizeof path, "%s/recording", folder);
     unlink(path);
     assert_int_equal(rmdir(folder), 0);
     free(late);

@@ -117,15 +117,15 @@ test_verbs(void **state)
     write_config("[verbs]\ntrust_owner = eve, app\n");
     proc_check(0, "default", NULL, "queues \"%s\"", to);
     write_config("");
-    char *tape = xasprintf("%s/tape", folder);
+    char *recording = xasprintf("%s/recording", folder);
     struct proc p;
-    proc_queuetop(&p, NULL, "record %s \"%s\"", tape, to);
+    proc_queuetop(&p, NULL, "record %s \"%s\"", recording, to);
     proc_want(&p, "owned by app");
     kill(p.pid, SIGTERM);
     assert_int_equal(proc_wait(&p), 3);
     proc_done(&p);
-    unlink(tape);
-    free(tape);
+    unlink(recording);
+    free(recording);
     pg_run(c, "grant app to ops"); /* a member's own */
     proc_check(0, "default", NULL, "queues \"%s user=ops\"", to);
     pg_run(c, "revoke app from ops");

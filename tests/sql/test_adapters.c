@@ -228,7 +228,7 @@ hear_all(const char *name, const char *database, adapter_finding_fn *fn, struct 
     for (int i = 0; i < found; i++)
         stmts[i] = adapter_owners(a, i, false, storage[i]);
     if (!db_do(db, loop, &(struct db_call){.stmts = stmts, .n = found}, &reply, &e) ||
-        !adapter_choose(a, reply.results, &(struct adapter_wish){NULL, database, "", NULL}, &e))
+        !adapter_choose(a, reply.results, &(struct adapter_wanted){NULL, database, "", NULL}, &e))
         fail_msg("%s: %s", name, e.text);
     db_reply_done(&reply);
     if (!adapter_check(&(struct adapter_trial){a, db, loop, true}, fn, h, &e))

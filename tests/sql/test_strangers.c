@@ -182,7 +182,7 @@ open_with(struct scene *s, struct db *db, struct adapter *a, const struct trust 
         if (!db_do(db, s->loop, &(struct db_call){.stmts = stmts, .n = n}, &reply, e))
             fail_msg("%s: %s", s->name, e->text);
     }
-    struct adapter_wish wish = {NULL, s->database, "", trust};
+    struct adapter_wanted wish = {NULL, s->database, "", trust};
     bool ok = adapter_choose(a, n ? reply.results : NULL, &wish, e);
     db_reply_done(&reply);
     if (proved && (e->kind == ERR_DENIED ||

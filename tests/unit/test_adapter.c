@@ -354,7 +354,7 @@ struct answer {
 
 /* Chooses an adapter as if the DETECT statements had these answers. */
 static bool
-choose(struct adapter *a, const struct answer *answers, const char *wish, struct err *e)
+choose(struct adapter *a, const struct answer *answers, const char *wanted, struct err *e)
 {
     struct db_stmt stmts[ADAPTERS_MAX];
     struct result *detected[ADAPTERS_MAX] = {NULL};
@@ -374,10 +374,10 @@ choose(struct adapter *a, const struct answer *answers, const char *wish, struct
         detected[i] = schemas(list);
     }
     struct result *owners[ADAPTERS_MAX] = {NULL};
-    int found = adapter_take(a, detected, wish);
+    int found = adapter_take(a, detected, wanted);
     for (int i = 0; i < found; i++)
         owners[i] = owner(adapter_found(a, i)->schema);
-    bool ok = adapter_choose(a, owners, &(struct adapter_wish){wish, "app", "1/2", NULL}, e);
+    bool ok = adapter_choose(a, owners, &(struct adapter_wanted){wanted, "app", "1/2", NULL}, e);
     for (int i = 0; i < n; i++)
         result_free(detected[i]);
     return ok;

@@ -23,8 +23,8 @@ static struct {
 static void
 feed(struct store *s, const char *name, int64_t at_ms, struct result *t)
 {
-    store_feed_clock(s, at_ms);
-    store_feed(
+    store_inject_clock(s, at_ms);
+    store_inject(
         s, &(struct store_answer){.name = name, .key = "", .at_ms = at_ms, .tables = &t, .n = 1});
 }
 
@@ -60,15 +60,15 @@ tear_down(void **state)
 #define RATES "queue at_ms pushed completed fails ready oldest_ms"
 
 static void
-feed_queue(struct store *s, int64_t at_ms, const char *counts, struct result *rates)
+inject_queue(struct store *s, int64_t at_ms, const char *counts, struct result *rates)
 {
     struct result *tables[] = {fake_table("queue paused", "mail|f", NULL),
                                fake_table(COUNTS, counts, NULL),
                                rates ? rates : fake_table(RATES, NULL)};
 
-    store_feed_clock(s, at_ms);
-    store_feed(s, &(struct store_answer){
-                      .name = "queues", .key = "", .at_ms = at_ms, .tables = tables, .n = 3});
+    store_inject_clock(s, at_ms);
+    store_inject(s, &(struct store_answer){
+                        .name = "queues", .key = "", .at_ms = at_ms, .tables = tables, .n = 3});
 }
 
 static void
@@ -95,34 +95,34 @@ an_alert_says_whether_its_cause_is_gone(void **state)
     struct store *s = *state;
 
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|~|~|~|~|~", NULL));
-    feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", /* START is 08:00:00 */
-               fake_table(RATES, "mail|1763711760000|200|100|39|0|~",
-                          "mail|1763711880000|200|120|40|0|~", NULL));
+    inject_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", /* START is 08:00:00 */
+                 fake_table(RATES, "mail|1763711760000|200|100|39|0|~",
+                            "mail|1763711880000|200|120|40|0|~", NULL));
     expect_alert(s, START, "40 failed in 1 h, none for 2m, 10 completed", "requeue");
-    feed_queue(s, START + 10000, "mail|0|0|0|0|41|~|200|131|41", NULL);
+    inject_queue(s, START + 10000, "mail|0|0|0|0|41|~|200|131|41", NULL);
     expect_alert(s, START + 10000, "40 failed in 1 h, still 6 a minute", "errors");
     for (int i = 20; i <= 130; i += 10) /* no new failures while the server is down */
-        feed_queue(s, START + (int64_t)i * 1000, "mail|0|0|0|0|41|~|200|131|41", NULL);
+        inject_queue(s, START + (int64_t)i * 1000, "mail|0|0|0|0|41|~|200|131|41", NULL);
     expect_alert(s, START + 130000, "40 failed in 1 h, none for 2m, none completed", "errors");
     feed(s, "times", START + 130000, fake_table(TIMES, "mail|10|0|~|~|~|~|~", NULL));
     for (int i = 140; i <= 250; i += 10) {
         char counts[80];
         snprintf(counts, sizeof counts, "mail|0|0|%d|0|4|1763711000000|900|%d|41",
                  i < 180 ? 500 : 700 - i, i);
-        feed_queue(s, START + (int64_t)i * 1000, counts, NULL);
+        inject_queue(s, START + (int64_t)i * 1000, counts, NULL);
     }
     expect_alert(s, START + 250000, "oldest job waits 20m 50s, fewer wait since 08:03; 450 wait",
                  "why");
 }
 
 static void
-feed_errors(struct store *s, int64_t at_ms, struct result *groups, struct result *times)
+inject_errors(struct store *s, int64_t at_ms, struct result *groups, struct result *times)
 {
     struct result *tables[] = {groups, times};
 
-    store_feed_clock(s, at_ms);
-    store_feed(s, &(struct store_answer){
-                      .name = "groups", .key = "", .at_ms = at_ms, .tables = tables, .n = 2});
+    store_inject_clock(s, at_ms);
+    store_inject(s, &(struct store_answer){
+                        .name = "groups", .key = "", .at_ms = at_ms, .tables = tables, .n = 2});
 }
 
 /* An alert names the error of most failures, or says how many errors there are. */
@@ -133,14 +133,14 @@ an_alert_names_the_errors(void **state)
     struct store *s = *state;
 
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|40|~|~|~|~", NULL));
-    feed_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", NULL);
-    feed_errors(
+    inject_queue(s, START, "mail|0|0|0|0|40|~|200|130|40", NULL);
+    inject_errors(
         s, START,
         fake_table(groups, "boom|mail|15", "bang|mail|15", "crash|mail|10", "boom|other|9", NULL),
         fake_table(times, "mail|boom|1763711900000|15|15", "mail|bang|1763711900000|15|15",
                    "mail|crash|1763711900000|10|10", "other|boom|1763711900000|9|9", NULL));
     expect_alert(s, START, "40 failed in 1 h, 3 errors", "errors");
-    feed_errors(
+    inject_errors(
         s, START + 1000, fake_table(groups, "boom|mail|30", "bang|mail|10", NULL),
         fake_table(times, "mail|boom|1763711900000|30|30", "mail|bang|1763711900000|10|10", NULL));
     expect_alert(s, START + 1000, "40 failed in 1 h, most: boom", "errors");
@@ -154,10 +154,10 @@ requeued_failures_are_no_alarm(void **state)
     struct store *s = *state;
 
     feed(s, "times", START, fake_table(TIMES, "mail|10|40|10|~|~|~|~", NULL));
-    feed_queue(s, START, "mail|0|0|0|0|900|~|200|130|900", NULL);
+    inject_queue(s, START, "mail|0|0|0|0|900|~|200|130|900", NULL);
     expect_alert(s, START, "40 failed in 1 h", "errors");
     feed(s, "times", START + 10000, fake_table(TIMES, "mail|10|41|1|~|~|~|~", NULL));
-    feed_queue(s, START + 10000, "mail|0|0|0|0|861|~|200|130|901", NULL);
+    inject_queue(s, START + 10000, "mail|0|0|0|0|861|~|200|130|901", NULL);
     expect_alert(s, START + 10000, "861 failed", "errors");
     assert_int_equal(store_totals(s)->failed_left, 1);
 }
@@ -186,7 +186,7 @@ a_tick_after_the_look_is_not_late(void **state)
 
     feed(s, "schedules", START,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
-    store_feed_clock(s, START + 25000);
+    store_inject_clock(s, START + 25000);
     expect_late(s, START + 25000, NULL);
     feed(s, "schedules", START + 25000,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));

@@ -90,11 +90,11 @@ static const struct column columns[] = {
     {0        },
 };
 
-static struct lead
-lead(const void *row, const struct cell_ctx *c)
+static struct sign
+sign(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return (struct lead){((const struct job *)row)->ok ? "▲" : "×", ROLE_BAD};
+    return (struct sign){((const struct job *)row)->ok ? "▲" : "×", ROLE_BAD};
 }
 
 static const struct list_def def = {
@@ -103,7 +103,7 @@ static const struct list_def def = {
     .id_offset = F(id),
     .sort = "ready",
     .desc = true,
-    .lead = lead,
+    .sign = sign,
 };
 
 static const struct job jobs[] = {

@@ -444,13 +444,13 @@ test_replayed(void **state)
 
     (void)state;
     assert_string_equal(adapter_name(all), "native");
-    store_feed(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
+    store_inject(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
     assert_string_equal(adapter_name(all), "minion");
     assert_string_equal(adapter_schema(all), "jobs");
     assert_non_null(store_topic(s, TOPIC_AUDIT)->unavailable);
     assert_null(store_topic(s, TOPIC_NODES)->unavailable);
     t = fake_table("adapter title schema", "mine|My own|jobs", NULL);
-    store_feed(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
+    store_inject(s, &(struct store_answer){.name = "adapter", .key = "", .tables = &t, .n = 1});
     assert_string_equal(store_error(s)->text, "recorded with adapter mine, which is not here");
     db_free(db);
     store_free(s);

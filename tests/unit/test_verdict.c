@@ -76,9 +76,9 @@ test_a_decision(void **state)
     q.oldest_ms = 1;
     q.paused = 1;
     assert_int_equal(verdict_of_queue(&q, 5, NOW), VERDICT_DECIDED);
-    assert_string_equal(verdict_lead(VERDICT_DECIDED).glyph, "‖");
+    assert_string_equal(verdict_sign(VERDICT_DECIDED).glyph, "‖");
     assert_int_equal(verdict_role(VERDICT_DECIDED), ROLE_DIM);
-    assert_null(verdict_lead(VERDICT_WELL).glyph);
+    assert_null(verdict_sign(VERDICT_WELL).glyph);
 }
 
 static void

@@ -105,21 +105,21 @@ on_signal(struct app *a, int act)
 {
     struct health h = store_health(a->store);
     const struct health_session *s = session_of(a, &h);
-    struct buf about = {0}, wish = {0};
+    struct buf about = {0}, request = {0};
 
     if (!s)
         return;
     say_who(&about, a, &h, s);
-    buf_printf(&wish,
+    buf_printf(&request,
                "{\"act\": \"%s\", \"who\": ", act == ACT_BACKEND_END ? "terminate" : "cancel");
-    json_string(&wish, about.data, about.len);
-    buf_printf(&wish, ", \"shown\": %s}", s->guard);
+    json_string(&request, about.data, about.len);
+    buf_printf(&request, ", \"shown\": %s}", s->guard);
     act_ask(a, &(struct intent){.act = (enum act)act,
                                 .pid = fmt_int(s->pid).s,
-                                .settings = wish.data,
+                                .settings = request.data,
                                 .about = about.data,
                                 .typed = strcmp(s->kind, "session") != 0,
                                 .expected = -1});
     buf_free(&about);
-    buf_free(&wish);
+    buf_free(&request);
 }

@@ -422,7 +422,7 @@ start(struct confirm_box *c)
         app_action_run(a, act, force);
 }
 
-/* Makes a new action for the same wish with other options, and counts its rows again. */
+/* Makes a new action for the same request with other options, and counts its rows again. */
 void
 confirm_again(struct view *v, const struct act_options *o)
 {

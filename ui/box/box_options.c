@@ -1,6 +1,6 @@
 /*
  * F4 of a question: the options of the act, as a form in front of the question. Changed options
- * make a new action for the same wish, and its rows are counted again.
+ * make a new action for the same request, and its rows are counted again.
  */
 #include <stdio.h>
 #include <string.h>

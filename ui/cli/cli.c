@@ -469,7 +469,7 @@ take_common(struct cli *c, const struct cli_common *o, struct err *e)
     c->dbnames = o->dbnames;
     c->dbname = o->dbnames.n ? o->dbnames.items[0] : NULL;
     c->schema = o->schema ? o->schema : "queues";
-    c->wish = o->schema;
+    c->wanted = o->schema;
     c->adapter = o->adapter;
     c->trust_version = o->trust_version;
     c->trust_owners = o->trust_owners;

@@ -87,7 +87,7 @@ struct cli {
     const char *dbname;                 /* -d */
     struct cli_list conninfos, dbnames; /* all values of -d; only the console takes more than one */
     const char *schema;                 /* --schema of the native queue, default "queues" */
-    const char *wish;    /* --schema; NULL = not given: the adapter's or the one found */
+    const char *wanted;  /* --schema; NULL = not given: the adapter's or the one found */
     const char *adapter; /* --adapter, a name or a file; NULL = the one that fits the database */
     bool trust_version;  /* --trust-version */
     struct cli_list trust_owners; /* --trust-owner, as they were given */

@@ -99,14 +99,14 @@ choose(struct cli_queue *q, int n, struct err *e)
 {
     struct db_reply reply = {.n = 0};
     char *server = trust_server(q->place.identity, db_host(q->db), db_name(q->db));
-    struct adapter_wish wish = {q->cli->wish, db_name(q->db), server, cli_trust(q->cli)};
+    struct adapter_wanted wanted = {q->cli->wanted, db_name(q->db), server, cli_trust(q->cli)};
 
     bool ok = n == 0 || ask_owners(q, n, true, &reply, e);
     if (ok && n > 0 && !adapter_owners_proved(reply.results, n)) {
         db_reply_done(&reply);
         ok = ask_owners(q, n, false, &reply, e);
     }
-    if (ok && !adapter_choose(q->adapter, reply.results, &wish, e)) {
+    if (ok && !adapter_choose(q->adapter, reply.results, &wanted, e)) {
         ok = false;
         if (e->kind == ERR_DATA)
             e->kind = ERR_SQL; /* the server has no queue: treat it as a missing table */
@@ -159,11 +159,11 @@ detect(struct cli_queue *q, struct err *e)
     bool ok = ask_detects(q, &reply, e);
     if (ok) {
         q->source = arena_printf(c->mem, "%s/%s", db_host(q->db), db_name(q->db));
-        int found = adapter_take(q->adapter, reply.results, c->wish);
+        int found = adapter_take(q->adapter, reply.results, c->wanted);
         ok = choose(q, found, e);
-        if (!ok && e->kind == ERR_SQL && adapter_may_be_unknown(q->adapter, c->wish))
+        if (!ok && e->kind == ERR_SQL && adapter_may_be_unknown(q->adapter, c->wanted))
             name_likely(q, e);
-        ok = ok && adapter_is_clear(q->adapter, c->wish, db_name(q->db), e);
+        ok = ok && adapter_is_clear(q->adapter, c->wanted, db_name(q->db), e);
     }
     db_reply_done(&reply);
     return ok;
@@ -202,7 +202,7 @@ warn(struct cli_queue *q)
     if (role && *role->warning)
         cli_say(q->cli, "%s", role->warning);
     const struct adapter_found *f;
-    bool is_one = q->cli->wish || q->cli->adapter || !adapter_schema(q->adapter);
+    bool is_one = q->cli->wanted || q->cli->adapter || !adapter_schema(q->adapter);
     for (int i = 0; !is_one && (f = adapter_found(q->adapter, i)); i++)
         if (f->owners->n > 0)
             cli_say(q->cli, "%s in schema %s is not opened: owned by %s", f->adapter, f->schema,

@@ -32,7 +32,7 @@ static const struct cli_option options[] = {
 };
 /* clang-format on */
 
-struct recording {
+struct record_run {
     struct cli *c;
     struct source *source;
     int64_t until_ms; /* monotonic; 0 = until a signal */
@@ -43,14 +43,14 @@ struct recording {
 static void
 on_signal(void *ctx, int signo)
 {
-    struct recording *r = ctx;
+    struct record_run *r = ctx;
 
     r->signo = signo;
     loop_stop(r->c->loop);
 }
 
 static void
-say_trouble(struct recording *r)
+say_trouble(struct record_run *r)
 {
     const struct err *e = store_error(source_store(r->source));
 
@@ -64,7 +64,7 @@ say_trouble(struct recording *r)
 static void
 check_recorder(void *ctx)
 {
-    struct recording *r = ctx;
+    struct record_run *r = ctx;
     bool ended = recorder_state(source_recorder(r->source)).err.kind != ERR_NONE;
 
     say_trouble(r);
@@ -77,7 +77,7 @@ check_recorder(void *ctx)
 /* The exit code of a recording without a snapshot. If nothing but the user's signal has prevented
  * the first one, the exit code is that of a program that a signal ended. */
 static int
-code_of_none(const struct recording *r)
+code_of_none(const struct record_run *r)
 {
     const struct store *s = source_store(r->source);
     enum store_state state = store_state(s);
@@ -106,11 +106,11 @@ static int
 run_recorder(struct cli *c, const void *opts)
 {
     const struct record_options *o = opts;
-    struct recording r = {.c = c, .until_ms = o->for_ms ? clock_ms() + o->for_ms : 0};
+    struct record_run r = {.c = c, .until_ms = o->for_ms ? clock_ms() + o->for_ms : 0};
     struct err e = {.kind = ERR_NONE};
     struct source_options so = {.conninfo = c->conninfo,
                                 .dbname = c->dbname,
-                                .schema = c->wish,
+                                .schema = c->wanted,
                                 .adapter = c->adapter,
                                 .trust_version = c->trust_version,
                                 .trust = cli_trust(c),

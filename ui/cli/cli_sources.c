@@ -22,7 +22,7 @@ cli_sources(struct cli *c, const struct source_options *like, int places, struct
         each[i] = *like;
         each[i].conninfo = c->conninfos.n > 1 ? c->conninfos.items[i] : c->conninfo;
         each[i].dbname = c->dbnames.n > 1 ? c->dbnames.items[i] : c->dbname;
-        each[i].schema = c->wish;
+        each[i].schema = c->wanted;
         each[i].adapter = c->adapter;
         each[i].trust_version = c->trust_version;
         each[i].record = i == 0 ? like->record : NULL;

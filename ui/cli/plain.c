@@ -59,9 +59,9 @@ add_common(const struct cli *c, const char **argv)
         argv[n++] = "-d";
         argv[n++] = c->dbname;
     }
-    if (c->wish) {
+    if (c->wanted) {
         argv[n++] = "--schema";
-        argv[n++] = c->wish;
+        argv[n++] = c->wanted;
     }
     if (c->adapter) {
         argv[n++] = "--adapter";

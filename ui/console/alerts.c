@@ -69,12 +69,12 @@ draw_rule(struct grid *g, struct rect r, const struct attention *all, int top, i
 static void
 draw_alert(struct grid *g, struct rect r, const struct alert *alert)
 {
-    struct lead lead = verdict_lead(alert->verdict);
+    struct sign sign = verdict_sign(alert->verdict);
     struct rect key = rect_cut_right(&r, KEY_W);
     int where_w = r.w >= WIDE_W ? WIDE_WHERE_W : WHERE_W;
 
     rect_cut_left(&r, 1);
-    grid_str(g, rect_cut_left(&r, 2), lead.role, lead.glyph);
+    grid_str(g, rect_cut_left(&r, 2), sign.role, sign.glyph);
     if (alert->is_words) {
         struct pen p = pen_start(g, r);
         pen_put(&p, ROLE_STRONG, alert->where);

@@ -17,7 +17,7 @@
 #include "ui/console/trail.h"
 #include "ui/console/tv.h"
 #include "ui/console/view.h"
-#include "ui/facts/course.h"
+#include "ui/facts/chart_points.h"
 #include "ui/term/grid.h"
 #include "ui/term/term.h"
 #include "ui/widget/editor.h"

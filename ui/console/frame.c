@@ -324,7 +324,7 @@ static void
 draw_tab(struct app *a, struct pen *p, const struct view_ops *o, enum tab_names names)
 {
     bool on = o->screen == app_view(a)->ops->tab;
-    struct lead mark = verdict_lead(app_attention(a)->screens[o->screen]);
+    struct sign mark = verdict_sign(app_attention(a)->screens[o->screen]);
     enum role role = on ? ROLE_TAB_ON : ROLE_TAB;
 
     a->tabs.x[o->screen] = (short)p->r.x;

@@ -26,7 +26,7 @@ state_of(const struct app *a)
 /* --- what is said ---------------------------------------------------------------------------- */
 
 static void
-watch_tape(struct app *a)
+watch_recording(struct app *a)
 {
     struct replay_state s = state_of(a);
 
@@ -60,7 +60,7 @@ replay_keys_watch(struct app *a)
     const struct recorder *r = first ? source_recorder(first) : NULL;
 
     if (app_replays(a))
-        watch_tape(a);
+        watch_recording(a);
     if (!r || a->replayed.ended)
         return;
     struct recorder_state s = recorder_state(r);

@@ -1,6 +1,6 @@
 /* Recordings on the screen. For a recording that is being made: its badge. For one that is shown
- * (--replay): the time, the bar and the keys. The player is model/tape/replay.h; this file has only
- * its controls. */
+ * (--replay): the time, the bar and the keys. The player is model/recording/replay.h; this file has
+ * only its controls. */
 #ifndef UI_CONSOLE_REPLAY_KEYS_H
 #define UI_CONSOLE_REPLAY_KEYS_H
 

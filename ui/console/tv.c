@@ -228,9 +228,9 @@ draw_alert(struct app *a, struct rect r)
     if (all->n == 0)
         return;
     const struct alert *one = &all->alerts[a->tv.page % all->n];
-    struct lead lead = verdict_lead(one->verdict);
+    struct sign sign = verdict_sign(one->verdict);
     struct pen p = pen_start(a->grid, r);
-    pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
+    pen_printf(&p, sign.role, " %s ", sign.glyph ? sign.glyph : " ");
     pen_printf(&p, ROLE_STRONG, "%s  ", one->where);
     pen_put(&p, ROLE_TEXT, one->what);
 }

@@ -8,8 +8,8 @@
 
 #include "model/store/fail_day.h"
 #include "ui/facts/life.h"
-#include "ui/facts/mending.h"
 #include "ui/facts/queue_columns.h"
+#include "ui/facts/recovery.h"
 #include "ui/term/fmt.h"
 
 enum { ERRORS_OLD_MS = 60000 };
@@ -206,13 +206,13 @@ say_errors(const struct look *l, const struct queue_row *q, bool ended, struct b
 static const char *
 say_failed(struct look *l, const struct queue_row *q, bool recent)
 {
-    struct mending_of of = {l->s, l->now, l->utc};
+    struct recovery_of of = {l->s, l->now, l->utc};
     struct buf text = {0};
 
     if (!recent)
         return arena_printf(l->mem, "%s failed", fmt_about(q->failed, q->approx).s);
     buf_printf(&text, "%s failed in 1 h", fmt_count(q->failed_hour).s);
-    bool ended = mending_say_failures(&of, q, &text);
+    bool ended = recovery_say_failures(&of, q, &text);
     say_errors(l, q, ended, &text);
     const char *said = arena_strndup(l->mem, text.data, text.len);
     buf_free(&text);
@@ -223,7 +223,7 @@ static void
 look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
 {
     struct alert a = of_queue(q, v, say_failed(l, q, v == VERDICT_BAD));
-    bool mended = mending_is_mended(l->s, q->queue);
+    bool mended = recovery_is_seen(l->s, q->queue);
 
     a.screen = ON_FAILED;
     a.key = mended ? "r" : "Ent";
@@ -255,7 +255,7 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
     struct fmt empty = queue_empty_at(line, l->now, l->utc, INT32_MAX), held = queue_held_by(line);
     bool no_node = line->o.held == HELD_NO_NODE;
     const char *by = *held.s ? arena_printf(l->mem, "held by %s: ", held.s) : "", *until = "";
-    struct mending_of of = {l->s, l->now, l->utc};
+    struct recovery_of of = {l->s, l->now, l->utc};
     struct buf fewer = {0};
 
     if (line->o.trend == TREND_DRAINS)
@@ -267,7 +267,7 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
     if (no_node)
         by = "no living node takes it: ";
     if (line->o.trend != TREND_FILLS)
-        mending_say_backlog(&of, &line->q, &fewer);
+        recovery_say_backlog(&of, &line->q, &fewer);
     const char *said = arena_printf(l->mem, "%soldest job waits %s%s%s; %s", by, fmt_age(age).s,
                                     fewer.len ? fewer.data : "", until,
                                     fmt_they(line->q.ready, line->q.approx, "wait").s);

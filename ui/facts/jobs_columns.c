@@ -99,10 +99,10 @@ draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx
                 j->stale == 1 ? "▲" : state_glyph(j->state), j->state);
 }
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
-    return verdict_lead(verdict_of_job(row, c->now_ms));
+    return verdict_sign(verdict_of_job(row, c->now_ms));
 }
 
 static enum role
@@ -170,7 +170,7 @@ const struct list_def jobs_def = {
     .row_size = sizeof(struct job_row),
     .id_offset = F(id),
     .server_order = true,
-    .lead = lead_of,
+    .sign = sign_of,
 };
 
 enum { ID_COLUMN = 0, ID_LEAST = 8, ID_MOST = 20 };

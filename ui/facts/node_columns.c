@@ -83,11 +83,11 @@ draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_str(g, r, verdict_role(n->verdict), n->state);
 }
 
-struct lead
-node_lead(const void *line, const struct cell_ctx *c)
+struct sign
+node_sign(const void *line, const struct cell_ctx *c)
 {
     (void)c;
-    return verdict_lead(((const struct node_line *)line)->verdict);
+    return verdict_sign(((const struct node_line *)line)->verdict);
 }
 
 const struct column_special node_state_special = {draw_state, NULL, K_INT, false};

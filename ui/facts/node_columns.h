@@ -16,7 +16,7 @@ struct node_line { /* the node_row is first: the columns are its members */
     int trouble; /* sorts the worst first */
 };
 struct node_line node_line_of(const struct node_row *n, bool foreign);
-struct lead node_lead(const void *line, const struct cell_ctx *c);
+struct sign node_sign(const void *line, const struct cell_ctx *c);
 extern const struct column_special node_state_special; /* of `trouble`, of a node_line */
 
 /* "14/16"; "16/16+3" if it holds 3 more jobs than slots work on, expired ones too; as much of it as

@@ -237,13 +237,13 @@ const struct column queue_columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
     const struct queue_line *l = row;
 
     (void)c;
-    return verdict_lead(l->verdict);
+    return verdict_sign(l->verdict);
 }
 
 const struct list_def list_of_queues = {
@@ -252,6 +252,6 @@ const struct list_def list_of_queues = {
     .id_offset = F(queue),
     .sort = "oldest",
     .desc = true,
-    .lead = lead_of,
+    .sign = sign_of,
     .approx = is_approx,
 };

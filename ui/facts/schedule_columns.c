@@ -202,10 +202,10 @@ static const struct column run_columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
-    return verdict_lead(verdict_of_schedule(row, c->now_ms));
+    return verdict_sign(verdict_of_schedule(row, c->now_ms));
 }
 
 const struct list_def schedule_list = {
@@ -213,7 +213,7 @@ const struct list_def schedule_list = {
     .row_size = sizeof(struct schedule_row),
     .id_offset = F(name),
     .sort = "name",
-    .lead = lead_of,
+    .sign = sign_of,
 };
 const struct list_def run_list = {
     .columns = run_columns,

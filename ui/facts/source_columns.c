@@ -140,19 +140,19 @@ static const struct column columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return ((const struct source_row *)row)->here ? (struct lead){"▸", ROLE_STRONG}
-                                                  : (struct lead){NULL, ROLE_TEXT};
+    return ((const struct source_row *)row)->here ? (struct sign){"▸", ROLE_STRONG}
+                                                  : (struct sign){NULL, ROLE_TEXT};
 }
 
 const struct list_def list_of_sources = {
     .columns = columns,
     .row_size = sizeof(struct source_row),
     .id_offset = F(line.name),
-    .lead = lead_of,
+    .sign = sign_of,
 };
 
 int

@@ -12,17 +12,17 @@
 
 #define MUCH_DEAD 0.20
 
-struct lead
-verdict_lead(enum verdict v)
+struct sign
+verdict_sign(enum verdict v)
 {
-    static const struct lead leads[] = {
+    static const struct sign signs[] = {
         [VERDICT_WELL] = {NULL,  ROLE_TEXT},
         [VERDICT_DECIDED] = {"‖", ROLE_DIM },
         [VERDICT_WARN] = {"▲", ROLE_WARN},
         [VERDICT_BAD] = {"×",  ROLE_BAD }
     };
 
-    return leads[v];
+    return signs[v];
 }
 
 enum role

@@ -23,7 +23,7 @@ enum {
     SCHEDULE_LATE_MS = 10000 /* an idle scheduler comes once a second */
 };
 
-struct lead verdict_lead(enum verdict v); /* the sign that lists show */
+struct sign verdict_sign(enum verdict v); /* the sign that lists show */
 enum role verdict_role(enum verdict v);   /* colour of the cause; well = plain */
 
 enum verdict verdict_of_age(int64_t age_ms); /* age of the oldest ready job; FIELD_NULL = none */

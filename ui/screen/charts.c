@@ -84,10 +84,10 @@ charts_of(struct app *a, const char *queue)
     c->queue = queue;
     c->span = span_of(a);
     c->own = c->span == SPAN_10_MINUTES && !keeps_minutes(a);
-    course_read(a->store, queue, c->span, a->now_ms, &c->course);
-    c->axis = (struct plot_axis){.first_ms = c->course.first_ms,
-                                 .step_ms = c->course.step_ms,
-                                 .n = COURSE_STEPS,
+    chart_read(a->store, queue, c->span, a->now_ms, &c->points);
+    c->axis = (struct plot_axis){.first_ms = c->points.first_ms,
+                                 .step_ms = c->points.step_ms,
+                                 .n = CHART_STEPS,
                                  .now_ms = a->now_ms,
                                  .utc = a->options.utc,
                                  .events = c->events};
@@ -99,7 +99,7 @@ charts_of(struct app *a, const char *queue)
 static bool
 has_times(const struct charts *c)
 {
-    return c->course.has_times;
+    return c->points.has_times;
 }
 
 /* --- panels ---------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ has_times(const struct charts *c)
 static double
 last_known(const double *v)
 {
-    for (int i = COURSE_STEPS - 1; i >= 0; i--)
+    for (int i = CHART_STEPS - 1; i >= 0; i--)
         if (!isnan(v[i]))
             return v[i];
     return (double)NAN;
@@ -117,7 +117,7 @@ last_known(const double *v)
 static double
 last_whole(const double *v)
 {
-    return isnan(v[COURSE_STEPS - 2]) ? last_known(v) : v[COURSE_STEPS - 2];
+    return isnan(v[CHART_STEPS - 2]) ? last_known(v) : v[CHART_STEPS - 2];
 }
 
 static const char *
@@ -131,7 +131,7 @@ none(const struct charts *c, const struct app *a)
 {
     const struct topic_info *t = store_topic(a->store, TOPIC_STEPS);
     int n;
-    bool of_this = store_steps(a->store, c->queue, c->course.step_ms, &n) && t->has_data;
+    bool of_this = store_steps(a->store, c->queue, c->points.step_ms, &n) && t->has_data;
 
     if (c->span != SPAN_10_MINUTES && t->err.kind != ERR_NONE)
         return t->err.text;
@@ -156,22 +156,22 @@ draw_flow(const struct charts *c, struct app *a, struct rect r, const char *name
 {
     const char *title =
         arena_printf(a->frame, "jobs/s in %s %s   out %s %s", grid_ascii(a->grid) ? "-" : "─",
-                     fmt_rate(last_whole(c->course.in)).s, grid_ascii(a->grid) ? "#" : "█",
-                     fmt_rate(last_whole(c->course.out)).s);
+                     fmt_rate(last_whole(c->points.in)).s, grid_ascii(a->grid) ? "#" : "█",
+                     fmt_rate(last_whole(c->points.out)).s);
 
     plot_panel(a->grid, panel(r), &c->axis,
                &(struct plot){.title = headed(a, name, title),
                               .corner = corner(c, a),
                               .role = ROLE_CHART,
-                              .area = c->course.out,
-                              .line = c->course.in,
+                              .area = c->points.out,
+                              .line = c->points.in,
                               .none = none(c, a)});
 }
 
 static const char *
 say_growth(const struct charts *c, const struct app *a)
 {
-    double per_minute = course_growth(&c->course) * 60;
+    double per_minute = chart_growth(&c->points) * 60;
 
     if (isnan(per_minute) || fabs(per_minute) < 1)
         return "";
@@ -182,7 +182,7 @@ say_growth(const struct charts *c, const struct app *a)
 static void
 draw_backlog(const struct charts *c, struct app *a, struct rect r, const char *name)
 {
-    double now = last_known(c->course.backlog);
+    double now = last_known(c->points.backlog);
     const char *title = arena_printf(a->frame, "waiting and running %s%s",
                                      isnan(now) ? "" : fmt_count((int64_t)now).s, say_growth(c, a));
 
@@ -190,7 +190,7 @@ draw_backlog(const struct charts *c, struct app *a, struct rect r, const char *n
                &(struct plot){.title = headed(a, name, title),
                               .corner = corner(c, a),
                               .role = ROLE_CHART,
-                              .area = c->course.backlog,
+                              .area = c->points.backlog,
                               .none = none(c, a)});
 }
 
@@ -198,8 +198,8 @@ static void
 draw_times(const struct charts *c, struct app *a, struct rect r, const char *title,
            const int (*counts)[TIME_BUCKETS], enum role (*role)(double))
 {
-    double p50 = course_percentile(counts, c->course.step_ms, 0.5);
-    double p99 = course_percentile(counts, c->course.step_ms, 0.99);
+    double p50 = chart_percentile(counts, c->points.step_ms, 0.5);
+    double p99 = chart_percentile(counts, c->points.step_ms, 0.99);
 
     if (!isnan(p50))
         title = arena_printf(a->frame, "%s   p50 %s   p99 %s", title, fmt_duration((int64_t)p50).s,
@@ -210,7 +210,7 @@ draw_times(const struct charts *c, struct app *a, struct rect r, const char *tit
                              .counts = counts,
                              .bucket_ms = store_bucket_ms,
                              .role = role,
-                             .none = c->course.has_times ? "nothing completed" : none(c, a)});
+                             .none = c->points.has_times ? "nothing completed" : none(c, a)});
 }
 
 /* The colour of a wait: a warning if the queue's row would warn of an oldest job of that age. */
@@ -225,13 +225,13 @@ role_of_wait(double ms)
 static void
 draw_waits(const struct charts *c, struct app *a, struct rect r, const char *name)
 {
-    draw_times(c, a, r, headed(a, name, "waited before start"), c->course.waits, role_of_wait);
+    draw_times(c, a, r, headed(a, name, "waited before start"), c->points.waits, role_of_wait);
 }
 
 static void
 draw_runs(const struct charts *c, struct app *a, struct rect r, const char *name)
 {
-    draw_times(c, a, r, headed(a, name, "ran"), c->course.runs, NULL);
+    draw_times(c, a, r, headed(a, name, "ran"), c->points.runs, NULL);
 }
 
 int

@@ -6,13 +6,13 @@
 #define UI_SCREEN_CHARTS_H
 
 #include "ui/console/app.h"
-#include "ui/facts/course.h"
+#include "ui/facts/chart_points.h"
 #include "ui/term/plot.h"
 
-enum { CHARTS_EVENTS = 32, CHARTS_H = 11, CHARTS_W = COURSE_STEPS + PLOT_EDGES };
+enum { CHARTS_EVENTS = 32, CHARTS_H = 11, CHARTS_W = CHART_STEPS + PLOT_EDGES };
 
 struct charts { /* data of one frame; too big for the stack */
-    struct course course;
+    struct chart_points points;
     struct plot_axis axis;
     struct plot_event events[CHARTS_EVENTS];
     const char *queue;

@@ -355,17 +355,17 @@ chart_title(const struct app *a, const struct group_line *l, int w)
 static void
 draw_when(const struct app *a, const struct group_line *l, struct rect r)
 {
-    double steps[COURSE_STEPS];
+    double steps[CHART_STEPS];
     int64_t step = span_step_ms(a->span);
     struct group_detail d;
     bool known = failed_detail(a, l, &d) && d.step_ms == step;
-    struct plot_axis axis = {.first_ms = a->now_ms - a->now_ms % step - (COURSE_STEPS - 1) * step,
+    struct plot_axis axis = {.first_ms = a->now_ms - a->now_ms % step - (CHART_STEPS - 1) * step,
                              .step_ms = step,
-                             .n = COURSE_STEPS,
+                             .n = CHART_STEPS,
                              .now_ms = a->now_ms,
                              .utc = a->options.utc};
 
-    for (int i = 0; i < COURSE_STEPS; i++)
+    for (int i = 0; i < CHART_STEPS; i++)
         steps[i] = (double)NAN;
     if (known)
         read_steps(&d, &axis, steps);
@@ -377,7 +377,7 @@ draw_when(const struct app *a, const struct group_line *l, struct rect r)
                               .role = ROLE_CHART,
                               .area = steps,
                               .none = known ? NULL : why_none(a, l)});
-    rect_cut_left(&r, 2 + PLOT_LABEL_W + 1 + COURSE_STEPS + 2);
+    rect_cut_left(&r, 2 + PLOT_LABEL_W + 1 + CHART_STEPS + 2);
     if (known)
         draw_numbers(a, l, &d, rect_inset(r, 1, 1));
 }

@@ -71,10 +71,10 @@ draw_group(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_str(g, r, *group ? ROLE_TEXT : ROLE_DIM, *group ? group : "none");
 }
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
-    return verdict_lead(verdict_of_group(&((const struct group_line *)row)->g, c->now_ms));
+    return verdict_sign(verdict_of_group(&((const struct group_line *)row)->g, c->now_ms));
 }
 
 static const struct column_special group_special = {draw_group, NULL, K_TEXT, false};
@@ -120,7 +120,7 @@ static const struct list_def list_of_groups = {
     .id_offset = F(id),
     .sort = "n",
     .desc = true,
-    .lead = lead_of,
+    .sign = sign_of,
 };
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -359,7 +359,7 @@ failed_heading(const struct failed_table *t, struct app *a, struct rect r, const
     const struct queue_row *totals = store_totals(a->store);
     struct pen p = pen_start(a->grid, r);
     enum fail_trend worst = FAIL_OLD;
-    static const struct lead leads[] = {
+    static const struct sign signs[] = {
         [FAIL_OLD] = {" ",   ROLE_TEXT},
         [FAIL_NEW] = {"▲", ROLE_WARN},
         [FAIL_RISING] = {"×",  ROLE_BAD }
@@ -367,7 +367,7 @@ failed_heading(const struct failed_table *t, struct app *a, struct rect r, const
 
     for (int i = 0; i < t->n; i++)
         worst = t->rows[i].trend > worst ? t->rows[i].trend : worst;
-    pen_printf(&p, leads[worst].role, " %s ", leads[worst].glyph);
+    pen_printf(&p, signs[worst].role, " %s ", signs[worst].glyph);
     if (totals)
         pen_put(&p, ROLE_STRONG, fmt_about(totals->failed, totals->approx).s);
     pen_put(&p, ROLE_TEXT, " failed");

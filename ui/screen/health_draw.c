@@ -42,10 +42,10 @@ draw_state(struct grid *g, struct rect r, const void *row, const struct cell_ctx
     grid_str(g, r, verdict_role(verdict_of_session(s, c->now_ms)), health_state(s));
 }
 
-static struct lead
-lead_of_session(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of_session(const void *row, const struct cell_ctx *c)
 {
-    return verdict_lead(verdict_of_session(row, c->now_ms));
+    return verdict_sign(verdict_of_session(row, c->now_ms));
 }
 
 static void
@@ -134,7 +134,7 @@ const struct list_def health_sessions_def = {
     .id_offset = S(id),
     .sort = "held",
     .desc = true,
-    .lead = lead_of_session,
+    .sign = sign_of_session,
 };
 
 /* --- tables ---------------------------------------------------------------------------------- */
@@ -227,13 +227,13 @@ static const struct column table_columns[] = {
     {0},
 };
 /* clang-format on */
-enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns) - 1, LEAD_W = 3 };
+enum { TABLE_COLUMNS = (int)(sizeof table_columns / sizeof *table_columns) - 1, SIGN_W = 3 };
 
 static void
 draw_table_titles(struct grid *g, struct rect r, const int *widths)
 {
     grid_paint(g, r, ROLE_TITLE);
-    rect_cut_left(&r, LEAD_W);
+    rect_cut_left(&r, SIGN_W);
     for (int i = 0; i < TABLE_COLUMNS; i++) {
         struct rect cell = rect_cut_left(&r, widths[i]);
         if (widths[i] <= 0)
@@ -262,13 +262,13 @@ pick_tables(const struct health *h, int max, const struct health_table **out)
 enum { TABLES_MOST = 40 };
 
 static void
-draw_lead(struct grid *g, struct rect r, const struct health_table *t)
+draw_sign(struct grid *g, struct rect r, const struct health_table *t)
 {
-    struct lead lead = verdict_lead(verdict_of_table(t));
+    struct sign sign = verdict_sign(verdict_of_table(t));
 
     rect_cut_left(&r, 1);
-    if (lead.glyph)
-        grid_str(g, r, lead.role, lead.glyph);
+    if (sign.glyph)
+        grid_str(g, r, sign.role, sign.glyph);
 }
 
 enum { PARTS_WIDE_W = 50 };
@@ -297,14 +297,14 @@ draw_tables(const struct health_look *l, struct grid *g, struct rect r)
     struct cell_ctx ctx = {.now_ms = l->h.now_ms, .utc = l->look.utc};
     int widths[TABLE_COLUMNS];
 
-    column_layout(table_columns, TABLE_COLUMNS, (const bool[TABLE_COLUMNS]){false}, r.w - LEAD_W,
+    column_layout(table_columns, TABLE_COLUMNS, (const bool[TABLE_COLUMNS]){false}, r.w - SIGN_W,
                   widths);
     draw_table_titles(g, rect_cut_top(&r, 1), widths);
     int n = pick_tables(&l->h, r.h < TABLES_MOST ? r.h : TABLES_MOST, pick);
     for (int i = 0; i < n; i++) {
         struct rect line = rect_row(r, i), at = line;
-        struct rect lead = rect_cut_left(&at, LEAD_W);
-        draw_lead(g, lead, pick[i]);
+        struct rect sign = rect_cut_left(&at, SIGN_W);
+        draw_sign(g, sign, pick[i]);
         for (int k = 0; k < TABLE_COLUMNS; k++) {
             struct rect cell = rect_cut_left(&at, widths[k]);
             if (widths[k] > 0) {
@@ -316,7 +316,7 @@ draw_tables(const struct health_look *l, struct grid *g, struct rect r)
             grid_paint(g, line, ROLE_STALE);
     }
     if (n == 0) {
-        rect_cut_left(&r, LEAD_W);
+        rect_cut_left(&r, SIGN_W);
         grid_str(g, r, ROLE_DIM, l->no_tables);
     }
 }
@@ -386,7 +386,7 @@ static void
 draw_vacuum(const struct health_look *l, struct grid *g, struct rect r,
             const struct health_vacuum *v)
 {
-    rect_cut_left(&r, LEAD_W);
+    rect_cut_left(&r, SIGN_W);
     struct rect name = rect_cut_left(&r, r.w > 90 ? 32 : 22), phase = rect_cut_left(&r, 20);
     struct rect bar = rect_cut_left(&r, r.w > 40 ? 20 : r.w > 22 ? 8 : 0);
     struct pen p = pen_start(g, r);
@@ -453,7 +453,7 @@ draw_locks(const struct health_look *l, struct grid *g, struct rect r)
         if (!health_waits(s) || waits++ >= SHOWN_WAITS)
             continue;
         struct pen w = pen_start(g, rect_row(r, waits));
-        pen_gap(&w, LEAD_W);
+        pen_gap(&w, SIGN_W);
         pen_printf(&w, ROLE_BAD, "pid %d", s->pid);
         pen_printf(
             &w, ROLE_TEXT, " (%.40s) %s ", s->app,
@@ -480,11 +480,11 @@ static void
 draw_one(const struct advice *a, struct grid *g, struct rect r)
 {
     enum role role = a->bad ? ROLE_BAD : ROLE_WARN;
-    struct rect lead = rect_cut_left(&r, LEAD_W);
+    struct rect sign = rect_cut_left(&r, SIGN_W);
     struct rect key = rect_cut_right(&r, a->act && r.w > 3 * ACT_W ? ACT_W : 0);
 
-    rect_cut_left(&lead, 1);
-    grid_str(g, lead, role, a->bad ? "×" : "▲");
+    rect_cut_left(&sign, 1);
+    grid_str(g, sign, role, a->bad ? "×" : "▲");
     if (key.w > 0) {
         struct pen p = pen_start(g, key);
         pen_put(&p, ROLE_DIM, " → ");
@@ -503,16 +503,16 @@ draw_advice(const struct health_look *l, struct grid *g, struct rect r)
 {
     grid_rule(g, rect_cut_top(&r, 1), ROLE_BOX_TITLE, "what to do (nothing is run by itself)");
     if (l->nadvice == 0) {
-        rect_cut_left(&r, LEAD_W);
+        rect_cut_left(&r, SIGN_W);
         grid_str(g, r, ROLE_DIM,
                  l->h.server ? "nothing: vacuum keeps up and nobody holds it back" : "");
     }
     for (int i = 0; i < l->nadvice && r.h > 0; i++) {
         const struct advice *a = &l->advice[i];
-        int room = r.h - (l->nadvice - i - 1), w = r.w - LEAD_W - ACT_W;
+        int room = r.h - (l->nadvice - i - 1), w = r.w - SIGN_W - ACT_W;
         int lines = grid_count_lines(a->what, strlen(a->what), w > 0 ? w : 1);
         if (r.h == 1 && i + 1 < l->nadvice && i > 0) {
-            rect_cut_left(&r, LEAD_W);
+            rect_cut_left(&r, SIGN_W);
             grid_printf(g, r, ROLE_DIM, "%d more: f shows all", l->nadvice - i);
             return;
         }

@@ -101,13 +101,13 @@ draw_names(struct app *a, struct rect r, const struct host *h)
     struct pen p = pen_start(a->grid, r);
 
     for (int i = 0; i < h->n; i++) {
-        struct lead lead = verdict_lead(verdict_of_node(h->nodes[i], app_is_foreign(a)));
+        struct sign sign = verdict_sign(verdict_of_node(h->nodes[i], app_is_foreign(a)));
         if (p.r.w < (int)strlen(h->nodes[i]->node) + 10 && i + 1 < h->n) {
             pen_printf(&p, ROLE_DIM, "+%d", h->n - i);
             return;
         }
-        if (lead.glyph)
-            pen_printf(&p, lead.role, "%s ", lead.glyph);
+        if (sign.glyph)
+            pen_printf(&p, sign.role, "%s ", sign.glyph);
         pen_put(&p, ROLE_TEXT, h->nodes[i]->node);
         pen_gap(&p, 2);
     }
@@ -135,11 +135,11 @@ draw_versions(struct app *a, struct rect r, const struct host *h)
 static void
 draw_host(struct app *a, struct rect r, const struct host *h)
 {
-    struct lead lead = verdict_lead(h->worst);
+    struct sign sign = verdict_sign(h->worst);
     struct rect names, slots;
 
-    if (lead.glyph)
-        grid_str(a->grid, r, lead.role, lead.glyph);
+    if (sign.glyph)
+        grid_str(a->grid, r, sign.role, sign.glyph);
     rect_cut_left(&r, 2);
     grid_str(a->grid, rect_cut_left(&r, HOST_W), ROLE_TEXT, h->nodes[0]->host);
     rect_cut_left(&r, 1);

@@ -46,10 +46,10 @@ cell(struct rect *row, int w)
 static void
 draw_error(struct app *a, struct rect row, const struct group_row *e)
 {
-    struct lead lead = verdict_lead(verdict_of_group(e, a->now_ms));
+    struct sign sign = verdict_sign(verdict_of_group(e, a->now_ms));
 
-    if (lead.glyph)
-        grid_str(a->grid, row, lead.role, lead.glyph);
+    if (sign.glyph)
+        grid_str(a->grid, row, sign.role, sign.glyph);
     rect_cut_left(&row, 2);
     grid_right(a->grid, cell(&row, 6), ROLE_TEXT, fmt_count_fit(e->n, 6).s);
     grid_right(a->grid, cell(&row, 7), ROLE_DIM,
@@ -76,12 +76,12 @@ static void
 draw_node(struct app *a, struct rect row, const struct node_row *n)
 {
     enum verdict v = verdict_of_node(n, app_is_foreign(a));
-    struct lead lead = verdict_lead(v);
+    struct sign sign = verdict_sign(v);
     bool dead = node_state(n) == NODE_DEAD && n->running > 0;
     int slots = n->slots == INT_MIN ? 0 : n->slots;
 
-    if (lead.glyph)
-        grid_str(a->grid, row, lead.role, lead.glyph);
+    if (sign.glyph)
+        grid_str(a->grid, row, sign.role, sign.glyph);
     rect_cut_left(&row, 2);
     grid_str(a->grid, cell(&row, NAME_W), ROLE_TEXT, n->node);
     grid_str(a->grid, cell(&row, 9), verdict_role(v), n->state);

@@ -55,13 +55,13 @@ static const struct column columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
     const struct happened_line *l = row;
 
     (void)c;
-    return verdict_lead(!strcmp(l->what, "died") ? VERDICT_BAD : VERDICT_WELL);
+    return verdict_sign(!strcmp(l->what, "died") ? VERDICT_BAD : VERDICT_WELL);
 }
 
 static const struct list_def list_of_happened = {
@@ -70,7 +70,7 @@ static const struct list_def list_of_happened = {
     .id_offset = F(id),
     .sort = "at",
     .desc = true,
-    .lead = lead_of,
+    .sign = sign_of,
 };
 
 /* --- data ------------------------------------------------------------------------------------- */

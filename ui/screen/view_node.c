@@ -46,11 +46,11 @@ static const struct column host_columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
     (void)c;
-    return verdict_lead(verdict_of_node(row, false));
+    return verdict_sign(verdict_of_node(row, false));
 }
 
 static const struct list_def list_of_host = {
@@ -58,7 +58,7 @@ static const struct list_def list_of_host = {
     .row_size = sizeof(struct node_row),
     .id_offset = N(node),
     .sort = "node",
-    .lead = lead_of,
+    .sign = sign_of,
 };
 
 /* --- data ------------------------------------------------------------------------------------- */
@@ -123,11 +123,11 @@ static void
 draw_facts(const struct app *a, const struct node_row *n, struct grid *g, struct rect r)
 {
     enum verdict verdict = verdict_of_node(n, app_is_foreign(a));
-    struct lead lead = verdict_lead(verdict);
+    struct sign sign = verdict_sign(verdict);
     struct pen p = pen_start(g, r);
     bool lost = node_state(n) == NODE_DEAD && n->running > 0;
 
-    pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
+    pen_printf(&p, sign.role, " %s ", sign.glyph ? sign.glyph : " ");
     pen_printf(&p, verdict_role(verdict), "%s", node_is_cut_off(n) ? "cut off" : n->state);
     pen_printf(&p, lost ? ROLE_BAD : ROLE_TEXT, lost ? "  %s lost" : "  %s",
                lost || n->slots <= 0 ? fmt_plural(n->running, "job").s : fmt_count(node_busy(n)).s);

@@ -113,7 +113,7 @@ static const struct list_def list_of_nodes = {
     .row_size = sizeof(struct node_line),
     .id_offset = F(node),
     .sort = "state",
-    .lead = node_lead,
+    .sign = node_sign,
 };
 /* --- data ------------------------------------------------------------------------------------ */
 

@@ -120,13 +120,13 @@ static const struct column columns[] = {
 };
 /* clang-format on */
 
-static struct lead
-lead_of(const void *row, const struct cell_ctx *c)
+static struct sign
+sign_of(const void *row, const struct cell_ctx *c)
 {
     const struct row *x = row;
 
     (void)c;
-    return verdict_lead(x->verdict);
+    return verdict_sign(x->verdict);
 }
 
 static bool
@@ -149,7 +149,7 @@ static const struct list_def list_of_all = {
     .id_offset = offsetof(struct row, id),
     .sort = "oldest",
     .desc = true,
-    .lead = lead_of,
+    .sign = sign_of,
     .stale = is_stale,
     .approx = is_approx,
 };

@@ -83,7 +83,7 @@ static const struct list_def list_of_nodes = {
     .row_size = sizeof(struct node_line),
     .id_offset = N(node),
     .sort = "state",
-    .lead = node_lead,
+    .sign = node_sign,
 };
 
 static void
@@ -248,9 +248,9 @@ draw_facts(const struct queue_page *v, struct grid *g, struct rect r)
     const struct queue_row *q = &v->line.q;
     int64_t age = queue_age(q, v->view.app->now_ms);
     struct pen p = pen_start(g, r);
-    struct lead lead = verdict_lead(v->line.verdict);
+    struct sign sign = verdict_sign(v->line.verdict);
 
-    pen_printf(&p, lead.role, " %s ", lead.glyph ? lead.glyph : " ");
+    pen_printf(&p, sign.role, " %s ", sign.glyph ? sign.glyph : " ");
     say(&p, "ready", fmt_about(q->ready, q->approx), ROLE_STRONG);
     say(&p, "running", queue_running(&v->line, r.w), ROLE_STRONG);
     if (!isnan(q->pushed_per_s) && !isnan(q->done_per_s)) {
@@ -277,11 +277,11 @@ draw_answers(const struct queue_page *v, struct grid *g, struct rect r)
     const struct app *a = v->view.app;
     bool bad = v->line.o.trend == TREND_FILLS || v->line.o.trend == TREND_STANDS;
     struct buf text = {0};
-    struct lead lead = verdict_lead(v->line.verdict);
+    struct sign sign = verdict_sign(v->line.verdict);
     enum role role = bad && v->line.q.paused != 1 ? ROLE_WARN : ROLE_TEXT;
     struct rect row = rect_row(r, 0);
 
-    grid_str(g, (struct rect){row.x + 1, row.y, 1, 1}, lead.role, lead.glyph ? lead.glyph : " ");
+    grid_str(g, (struct rect){row.x + 1, row.y, 1, 1}, sign.role, sign.glyph ? sign.glyph : " ");
     rect_cut_left(&row, 3);
     queue_say_trend(&v->line, a->now_ms, a->options.utc, &text);
     grid_str(g, row, role, text.data);

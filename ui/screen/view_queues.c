@@ -12,8 +12,8 @@
 
 #include "ui/console/app.h"
 #include "ui/console/table_view.h"
-#include "ui/facts/mending.h"
 #include "ui/facts/queue_columns.h"
+#include "ui/facts/recovery.h"
 #include "ui/screen/charts.h"
 #include "ui/screen/queues_more.h"
 #include "ui/screen/views.h"
@@ -439,10 +439,10 @@ queues_drawn(struct view *view)
 static void
 say_failing(const struct app *a, const struct queue_row *q, struct buf *out)
 {
-    const struct mending_of of = {a->store, a->now_ms, a->options.utc};
+    const struct recovery_of of = {a->store, a->now_ms, a->options.utc};
 
     buf_printf(out, "%s: %s failed in 1 h", q->queue, fmt_count(q->failed_hour).s);
-    (void)mending_say_failures(&of, q, out);
+    (void)recovery_say_failures(&of, q, out);
 }
 
 /* If there is no room for the alerts, the line shows the first one. Otherwise it shows the selected

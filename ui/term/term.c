@@ -265,7 +265,7 @@ key_of(int code)
 
 /* Passes one byte or key from ncurses to the decoder; false = there is none now. */
 static bool
-feed_key(struct term *t)
+inject_key(struct term *t)
 {
     int got = wgetch(t->keys);
 
@@ -292,7 +292,7 @@ term_read(struct term *t, struct key *out, bool *hung)
 {
     *hung = false;
     while (t->taken && !decoder_next(&t->decoder, clock_ms(), out)) {
-        if (feed_key(t))
+        if (inject_key(t))
             continue;
         decoder_pause(&t->decoder);
         *hung = tty_hung(t->tty);

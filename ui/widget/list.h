@@ -16,7 +16,7 @@
 
 struct list;
 
-struct lead { /* how bad a row is, before its first column: "×", "▲", "‖"; NULL = it is well */
+struct sign { /* how bad a row is, before its first column: "×", "▲", "‖"; NULL = it is well */
     const char *glyph;
     enum role role;
 };
@@ -28,10 +28,10 @@ struct list_def {
     bool server_order; /* the server sorts: another order must be asked for */
     const char *sort;  /* name of the first sort column; NULL = as given */
     bool desc;
-    struct lead (*lead)(const void *row, const struct cell_ctx *c); /* or NULL */
+    struct sign (*sign)(const void *row, const struct cell_ctx *c); /* or NULL */
     bool (*stale)(const void *row);  /* this row's data is old; or NULL */
     bool (*approx)(const void *row); /* its counts are estimates; or NULL */
-    void *ctx;                       /* handed to column_special and lead */
+    void *ctx;                       /* handed to column_special and sign */
 };
 
 struct list *list_new(const struct list_def *def); /* def is borrowed for the list's life */

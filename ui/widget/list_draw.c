@@ -5,7 +5,7 @@
 #include "ui/term/fmt.h"
 #include "ui/widget/list_state.h"
 
-enum { LEAD_W = 3 };     /* cells before the first column: cursor or mark, severity, a gap */
+enum { SIGN_W = 3 };     /* cells before the first column: cursor or mark, severity, a gap */
 enum { COUNTED_H = 12 }; /* so many rows, of more, spare one for their count */
 
 struct frame { /* what all parts of one drawing share */
@@ -38,7 +38,7 @@ draw_titles(const struct frame *f, struct rect r)
     const struct list *l = f->l;
 
     grid_paint(f->g, r, ROLE_TITLE);
-    rect_cut_left(&r, LEAD_W);
+    rect_cut_left(&r, SIGN_W);
     for (int i = 0; i < l->ncolumns; i++) {
         if (f->widths[i] <= 0)
             continue;
@@ -49,7 +49,7 @@ draw_titles(const struct frame *f, struct rect r)
 }
 
 static void
-draw_lead(const struct frame *f, struct rect r, const void *row, bool marked, bool here)
+draw_sign(const struct frame *f, struct rect r, const void *row, bool marked, bool here)
 {
     struct rect cursor = rect_cut_left(&r, 1);
 
@@ -57,10 +57,10 @@ draw_lead(const struct frame *f, struct rect r, const void *row, bool marked, bo
         grid_str(f->g, cursor, ROLE_MARK, "✓");
     else if (here)
         grid_str(f->g, cursor, ROLE_TEXT, "›");
-    if (f->l->def->lead) {
-        struct lead lead = f->l->def->lead(row, &f->cell);
-        if (lead.glyph)
-            grid_str(f->g, r, lead.role, lead.glyph);
+    if (f->l->def->sign) {
+        struct sign sign = f->l->def->sign(row, &f->cell);
+        if (sign.glyph)
+            grid_str(f->g, r, sign.role, sign.glyph);
     }
 }
 
@@ -74,7 +74,7 @@ draw_row(struct frame *f, struct rect line, int i)
     struct rect r = line, first = {0, 0, 0, 0};
 
     f->cell.approx = l->def->approx && l->def->approx(row);
-    draw_lead(f, rect_cut_left(&r, LEAD_W), row, marked, here);
+    draw_sign(f, rect_cut_left(&r, SIGN_W), row, marked, here);
     for (int k = 0; k < l->ncolumns; k++) {
         if (f->widths[k] <= 0)
             continue;
@@ -100,7 +100,7 @@ draw_row(struct frame *f, struct rect line, int i)
 static int
 column_at(const struct list *l, int x)
 {
-    int at = l->titles_at.x + LEAD_W;
+    int at = l->titles_at.x + SIGN_W;
 
     for (int i = 0; i < l->ncolumns; i++) {
         if (l->widths[i] > 0 && x >= at && x <= at + l->widths[i])
@@ -115,7 +115,7 @@ list_column_at(const struct list *l, int i)
 {
     struct rect at = l->rows_at;
 
-    at.x += LEAD_W;
+    at.x += SIGN_W;
     for (int k = 0; k < i; k++)
         at.x += l->widths[k] > 0 ? l->widths[k] + 1 : 0;
     at.w = l->widths[i];
@@ -189,7 +189,7 @@ cut_foot(const struct list *l, const struct list_look *look, struct rect *r)
 static void
 draw_foot(const struct frame *f, struct rect r, int shown)
 {
-    rect_cut_left(&r, LEAD_W);
+    rect_cut_left(&r, SIGN_W);
     struct pen p = pen_start(f->g, r);
     if (f->look->counts)
         say_counts(f->l, f->look, shown, &p);
@@ -210,7 +210,7 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
 
     if (r.w <= 0 || r.h <= 0)
         return;
-    list_widths(l, r.w - LEAD_W, f.widths);
+    list_widths(l, r.w - SIGN_W, f.widths);
     memcpy(l->widths, f.widths, sizeof l->widths);
     l->titles_at = (struct rect){r.x, r.y, r.h > 1 ? r.w : 0, 1};
     if (r.h > 1)
@@ -225,7 +225,7 @@ list_draw(struct list *l, struct grid *g, struct rect r, const struct list_look 
     if (foot.h > 0)
         draw_foot(&f, foot, l->count < r.h ? l->count : r.h);
     if (l->count == 0) {
-        rect_cut_left(&r, LEAD_W);
+        rect_cut_left(&r, SIGN_W);
         grid_str(g, r, ROLE_DIM, look->empty ? look->empty : "nothing here");
     }
 }

@@ -1,7 +1,7 @@
 /*
- * The tap: what a recorder gets from a store. While there is a recorder, the topics that show the
- * whole system are asked even if no screen shows them, at a pace that keeps the budget and the file
- * small.
+ * The observer: what a recorder gets from a store. While there is a recorder, the topics that show
+ * the whole system are asked even if no screen shows them, at a pace that keeps the budget and the
+ * file small.
  */
 #include "model/base/clock.h"
 #include "model/base/mem.h"
@@ -13,10 +13,10 @@ static const int paces[TOPIC_COUNT] = {
     [TOPIC_HEALTH] = 10, [TOPIC_TABLES] = 60, [TOPIC_PACE] = 30};
 
 void
-store_record(struct store *s, store_tap_fn *fn, void *ctx)
+store_record(struct store *s, store_observer_fn *fn, void *ctx)
 {
-    s->tap.fn = fn;
-    s->tap.ctx = ctx;
+    s->observer.fn = fn;
+    s->observer.ctx = ctx;
     store_plan(s);
 }
 
@@ -27,17 +27,17 @@ static const int watch_paces[TOPIC_COUNT] = {
 void
 store_watch(struct store *s, bool on)
 {
-    s->tap.watched = on;
+    s->observer.watched = on;
     store_plan(s);
 }
 
 int
-store_tap_pace(const struct store *s, enum topic t)
+store_observer_pace(const struct store *s, enum topic t)
 {
-    int tap = s->tap.fn || s->still.on ? paces[t] : 0;
-    int watch = s->tap.watched && !s->still.on ? watch_paces[t] : 0;
+    int observer = s->observer.fn || s->still.on ? paces[t] : 0;
+    int watch = s->observer.watched && !s->still.on ? watch_paces[t] : 0;
 
-    return !tap || (watch && watch < tap) ? watch : tap;
+    return !observer || (watch && watch < observer) ? watch : observer;
 }
 
 void
@@ -61,14 +61,14 @@ store_key(const struct store *s, enum topic t, struct buf *out)
 }
 
 static void
-tell_tap(struct store *s, const struct store_answer *a)
+tell_observer(struct store *s, const struct store_answer *a)
 {
-    if (s->tap.fn)
-        s->tap.fn(s->tap.ctx, a);
+    if (s->observer.fn)
+        s->observer.fn(s->observer.ctx, a);
 }
 
 void
-store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us)
+store_observer_topic(struct store *s, enum topic t, const struct db_reply *own, int64_t us)
 {
     struct buf key = {0};
     struct store_answer a = {.name = topic_kinds[t].name,
@@ -79,16 +79,17 @@ store_tap_topic(struct store *s, enum topic t, const struct db_reply *own, int64
                              .n = own->err.kind == ERR_NONE ? own->n : 0};
 
     bool no_rows = t == TOPIC_JOBS && a.n > 0 && result_col(a.tables[0], "id") < 0;
-    if (!s->tap.fn || no_rows) /* this answer only finds the start of the last page */
+    if (!s->observer.fn || no_rows) /* this answer only finds the start of the last page */
         return;
     store_key(s, t, &key);
     a.key = key.data;
-    tell_tap(s, &a);
+    tell_observer(s, &a);
     buf_free(&key);
 }
 
 void
-store_tap(struct store *s, const char *name, struct result **tables, int n, const struct err *err)
+store_observer(struct store *s, const char *name, struct result **tables, int n,
+               const struct err *err)
 {
     int64_t now = store_now_ms(s);
     struct store_answer a = {.name = name,
@@ -98,11 +99,11 @@ store_tap(struct store *s, const char *name, struct result **tables, int n, cons
                              .tables = tables,
                              .n = n};
 
-    tell_tap(s, &a);
+    tell_observer(s, &a);
 }
 
 void
-store_tap_done(struct store *s)
+store_observer_done(struct store *s)
 {
-    tell_tap(s, NULL);
+    tell_observer(s, NULL);
 }

@@ -2,7 +2,7 @@
  * A cause counts as gone only after a minute. The jobs of some queues fail only now and then, and
  * some backlogs swing: a few quiet seconds prove nothing.
  */
-#include "ui/facts/mending.h"
+#include "ui/facts/recovery.h"
 
 #include <math.h>
 
@@ -13,7 +13,7 @@
 enum { LEAST_MS = 60000, MINUTE_STEPS = 7, MINUTE_S = 60 };
 
 bool
-mending_say_failures(const struct mending_of *of, const struct queue_row *q, struct buf *out)
+recovery_say_failures(const struct recovery_of *of, const struct queue_row *q, struct buf *out)
 {
     struct history_since still;
     bool known = history_still(store_history(of->s), q->queue, SERIES_FAILED, &still);
@@ -32,7 +32,7 @@ mending_say_failures(const struct mending_of *of, const struct queue_row *q, str
 }
 
 bool
-mending_is_mended(const struct store *s, const char *queue)
+recovery_is_seen(const struct store *s, const char *queue)
 {
     struct history_since still;
 
@@ -41,7 +41,7 @@ mending_is_mended(const struct store *s, const char *queue)
 }
 
 void
-mending_say_backlog(const struct mending_of *of, const struct queue_row *q, struct buf *out)
+recovery_say_backlog(const struct recovery_of *of, const struct queue_row *q, struct buf *out)
 {
     const struct history *h = store_history(of->s);
     struct history_since top;

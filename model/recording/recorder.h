@@ -1,8 +1,8 @@
 /* The flight recorder: every answer that a store gets is written to a file, which
- * model/tape/replay.h can show again. The recorder asks nothing; it only listens to the store. A
- * full disk ends the recording, never the program. */
-#ifndef MODEL_TAPE_RECORDER_H
-#define MODEL_TAPE_RECORDER_H
+ * model/recording/replay.h can show again. The recorder asks nothing; it only listens to the store.
+ * A full disk ends the recording, never the program. */
+#ifndef MODEL_RECORDING_RECORDER_H
+#define MODEL_RECORDING_RECORDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

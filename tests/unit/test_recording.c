@@ -11,9 +11,9 @@
 
 #include "tests/unit/fake_db.h"
 
-#include "model/tape/replay.h"
-#include "model/tape/tape.h"
-#include "model/tape/tape_state.h"
+#include "model/recording/recording.h"
+#include "model/recording/recording_state.h"
+#include "model/recording/replay.h"
 
 static char file[200];
 
@@ -21,7 +21,7 @@ static int
 fresh_file(void **state)
 {
     (void)state;
-    snprintf(file, sizeof file, "%s/tape.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+    snprintf(file, sizeof file, "%s/recording.%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
              (int)getpid());
     unlink(file);
     return 0;
@@ -44,38 +44,38 @@ file_size(void)
     return st.st_size;
 }
 
-/* Writes n pieces, one per second from 1000 s on. Every tenth piece begins a frame. */
+/* Writes n entries, one per second from 1000 s on. Every tenth entry begins a frame. */
 static void
-write_pieces(int n)
+write_entries(int n)
 {
     struct err e;
     int64_t cut;
-    struct tape_out *t = tape_create(file, &cut, &e);
-    struct buf piece = {0};
+    struct recording_out *t = recording_create(file, &cut, &e);
+    struct buf entry = {0};
 
     assert_non_null(t);
-    int64_t at = tape_last_ms(t) ? tape_last_ms(t) : 999000;
+    int64_t at = recording_last_ms(t) ? recording_last_ms(t) : 999000;
     for (int i = 0; i < n; i++) {
         at += 1000;
-        buf_clear(&piece);
-        buf_printf(&piece, "piece of %lld, and the same words in each", (long long)at);
-        assert_true(tape_write(t, at, i % 10 == 0, &piece, &e));
+        buf_clear(&entry);
+        buf_printf(&entry, "entry of %lld, and the same words in each", (long long)at);
+        assert_true(recording_write(t, at, i % 10 == 0, &entry, &e));
     }
-    buf_free(&piece);
-    tape_end(t);
+    buf_free(&entry);
+    recording_end(t);
 }
 
 static void
-want_piece(struct tape *t, int i)
+want_entry(struct recording *t, int i)
 {
     const struct buf *raw;
     char text[100];
     struct err e;
 
-    snprintf(text, sizeof text, "piece of %d,", 1000000 + i * 1000);
-    assert_true(tape_read(t, i, &raw, &e));
+    snprintf(text, sizeof text, "entry of %d,", 1000000 + i * 1000);
+    assert_true(recording_read(t, i, &raw, &e));
     assert_memory_equal(raw->data, text, strlen(text));
-    assert_int_equal(tape_at_ms(t, i), 1000000 + i * 1000);
+    assert_int_equal(recording_at_ms(t, i), 1000000 + i * 1000);
 }
 
 static void
@@ -86,24 +86,24 @@ pieces_come_back(void **state)
     int64_t lost;
 
     (void)state;
-    write_pieces(35);
+    write_entries(35);
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    struct tape *t = tape_open(file, &e);
+    struct recording *t = recording_open(file, &e);
     assert_non_null(t);
-    assert_int_equal(tape_pieces(t), 35);
-    assert_int_equal(tape_damage(t, &lost), 0);
+    assert_int_equal(recording_entries(t), 35);
+    assert_int_equal(recording_damage(t, &lost), 0);
     for (int i = 0; i < 35; i++)
-        want_piece(t, i);
+        want_entry(t, i);
     static const int jumps[] = {34, 0, 9, 10, 11, 33, 33, 5};
     for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++)
-        want_piece(t, jumps[i]);
-    assert_int_equal(tape_find(t, 0), 0);
-    assert_int_equal(tape_find(t, 1012999), 12);
-    assert_int_equal(tape_find(t, 1013000), 13);
-    assert_int_equal(tape_find(t, INT64_MAX), 34);
-    assert_int_equal(tape_frame(t, 29), 20);
-    tape_close(t);
+        want_entry(t, jumps[i]);
+    assert_int_equal(recording_find(t, 0), 0);
+    assert_int_equal(recording_find(t, 1012999), 12);
+    assert_int_equal(recording_find(t, 1013000), 13);
+    assert_int_equal(recording_find(t, INT64_MAX), 34);
+    assert_int_equal(recording_frame(t, 29), 20);
+    recording_close(t);
 }
 
 static void
@@ -112,18 +112,18 @@ goes_on_behind(void **state)
     struct err e;
 
     (void)state;
-    write_pieces(5);
-    write_pieces(5);
-    struct tape *t = tape_open(file, &e);
+    write_entries(5);
+    write_entries(5);
+    struct recording *t = recording_open(file, &e);
     assert_non_null(t);
-    assert_int_equal(tape_pieces(t), 10);
+    assert_int_equal(recording_entries(t), 10);
     for (int i = 9; i >= 0; i--)
-        want_piece(t, i);
-    tape_close(t);
+        want_entry(t, i);
+    recording_close(t);
 }
 
-/* A crash tears the file at any byte: the whole pieces before are read, and writing continues after
- * them. */
+/* A crash tears the file at any byte: the whole entries before are read, and writing continues
+ * after them. */
 static void
 torn_ends(void **state)
 {
@@ -131,26 +131,26 @@ torn_ends(void **state)
     int64_t lost, cut;
 
     (void)state;
-    write_pieces(3);
+    write_entries(3);
     int64_t two = file_size();
-    write_pieces(1);
+    write_entries(1);
     for (int64_t size = file_size() - 1; size > two; size--) {
         assert_int_equal(truncate(file, size), 0);
-        struct tape *t = tape_open(file, &e);
+        struct recording *t = recording_open(file, &e);
         assert_non_null(t);
-        assert_int_equal(tape_pieces(t), 3);
-        assert_int_equal(tape_damage(t, &lost), two);
+        assert_int_equal(recording_entries(t), 3);
+        assert_int_equal(recording_damage(t, &lost), two);
         assert_int_equal(lost, size - two);
-        tape_close(t);
+        recording_close(t);
     }
-    struct tape_out *out = tape_create(file, &cut, &e);
+    struct recording_out *out = recording_create(file, &cut, &e);
     assert_non_null(out);
     assert_int_equal(cut, 1);
-    tape_end(out);
+    recording_end(out);
     assert_int_equal(file_size(), two);
 }
 
-/* One changed byte at any place is detected. The error names the offset of the damaged piece. */
+/* One changed byte at any place is detected. The error names the offset of the damaged entry. */
 static void
 damage_is_named(void **state)
 {
@@ -159,7 +159,7 @@ damage_is_named(void **state)
     int64_t lost;
 
     (void)state;
-    write_pieces(12);
+    write_entries(12);
     int64_t size = file_size();
     for (int64_t at = 0; at < size; at += 3) {
         unsigned char c, bad;
@@ -167,15 +167,16 @@ damage_is_named(void **state)
         assert_int_equal(pread(fd, &c, 1, at), 1);
         bad = c ^ 0x41;
         assert_int_equal(pwrite(fd, &bad, 1, at), 1);
-        struct tape *t = tape_open(file, &e);
+        struct recording *t = recording_open(file, &e);
         int good = 0;
-        for (int i = 0; t && i < tape_pieces(t); i++)
-            if (tape_read(t, i, &raw, &e))
+        for (int i = 0; t && i < recording_entries(t); i++)
+            if (recording_read(t, i, &raw, &e))
                 good++;
             else
                 assert_non_null(strstr(e.text, "byte "));
-        assert_true(t ? good < 12 || tape_damage(t, &lost) > 0 : strstr(e.text, "(byte ") != NULL);
-        tape_close(t);
+        assert_true(t ? good < 12 || recording_damage(t, &lost) > 0
+                      : strstr(e.text, "(byte ") != NULL);
+        recording_close(t);
         assert_int_equal(pwrite(fd, &c, 1, at), 1);
         close(fd);
     }
@@ -191,13 +192,13 @@ others_files_stay(void **state)
     (void)state;
     fputs("somebody's notes, longer than a header of ours would be\n", f);
     fclose(f);
-    assert_null(tape_create(file, &cut, &e));
+    assert_null(recording_create(file, &cut, &e));
     assert_non_null(strstr(e.text, "stays as it is"));
     assert_int_equal(file_size(), 56);
-    assert_null(tape_open(file, &e));
+    assert_null(recording_open(file, &e));
     assert_non_null(strstr(e.text, "not a recording"));
-    assert_null(tape_open("/nonexistent/tape", &e));
-    assert_null(tape_create("/nonexistent/tape", &cut, &e));
+    assert_null(recording_open("/nonexistent/recording", &e));
+    assert_null(recording_create("/nonexistent/recording", &cut, &e));
 }
 
 static int
@@ -219,21 +220,22 @@ others_rights_stay(void **state)
     int64_t cut;
 
     (void)state;
-    write_pieces(3);
+    write_entries(3);
     assert_int_equal(rename(file, other) | chmod(other, 0644) | symlink(other, file), 0);
-    assert_null(tape_create(file, &cut, &e));
+    assert_null(recording_create(file, &cut, &e));
     assert_non_null(strstr(e.text, "is a symbolic link"));
     assert_int_equal(unlink(file) | link(other, file), 0);
-    assert_null(tape_create(file, &cut, &e));
+    assert_null(recording_create(file, &cut, &e));
     assert_non_null(strstr(e.text, "hard link"));
     assert_int_equal(mode_of(other), 0644);
     assert_int_equal(unlink(other), 0);
-    struct tape_out *t = tape_create(file, &cut, &e); /* no other link: a recording, made private */
+    struct recording_out *t =
+        recording_create(file, &cut, &e); /* no other link: a recording, made private */
     assert_non_null(t);
-    tape_end(t);
+    recording_end(t);
     assert_int_equal(mode_of(file), 0600);
     assert_int_equal(unlink(file) | mkfifo(file, 0644) | chmod(file, 0644), 0);
-    assert_null(tape_create(file, &cut, &e));
+    assert_null(recording_create(file, &cut, &e));
     assert_non_null(strstr(e.text, "is no plain file"));
     assert_int_equal(mode_of(file), 0644);
     unlink(file);
@@ -241,10 +243,10 @@ others_rights_stay(void **state)
     fputs("somebody's notes", f);
     fclose(f);
     assert_int_equal(chmod(file, 0664), 0);
-    assert_null(tape_create(file, &cut, &e));
+    assert_null(recording_create(file, &cut, &e));
     assert_int_equal(mode_of(file), 0664);
     unlink(file);
-    assert_null(tape_create("/dev", &cut, &e));
+    assert_null(recording_create("/dev", &cut, &e));
     free(other);
 }
 
@@ -253,39 +255,39 @@ static void
 full_disk(void **state)
 {
     struct rlimit was, tight;
-    struct buf piece = {0};
+    struct buf entry = {0};
     struct err e = {0};
     int64_t cut;
     int n = 0;
 
     (void)state;
     for (int i = 0; i < 500; i++)
-        buf_printf(&piece, "%d ", i * 7919 % 1000);
+        buf_printf(&entry, "%d ", i * 7919 % 1000);
     getrlimit(RLIMIT_FSIZE, &was);
     tight = was;
     tight.rlim_cur = 20000;
-    struct tape_out *t = tape_create(file, &cut, &e);
+    struct recording_out *t = recording_create(file, &cut, &e);
     assert_non_null(t);
     setrlimit(RLIMIT_FSIZE, &tight);
-    while (n < 1000 && tape_write(t, n * 1000, true, &piece, &e))
+    while (n < 1000 && recording_write(t, n * 1000, true, &entry, &e))
         n++;
     setrlimit(RLIMIT_FSIZE, &was);
     assert_in_range(n, 5, 100);
     assert_non_null(strstr(e.text, strerror(EFBIG)));
-    assert_false(tape_write(t, 0, true, &piece, &e)); /* it is over */
-    tape_end(t);
-    struct tape *in = tape_open(file, &e);
+    assert_false(recording_write(t, 0, true, &entry, &e)); /* it is over */
+    recording_end(t);
+    struct recording *in = recording_open(file, &e);
     assert_non_null(in);
-    assert_int_equal(tape_pieces(in), n);
-    assert_int_equal(tape_damage(in, &cut), 0);
-    tape_close(in);
-    buf_free(&piece);
+    assert_int_equal(recording_entries(in), n);
+    assert_int_equal(recording_damage(in, &cut), 0);
+    recording_close(in);
+    buf_free(&entry);
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
 
 static void
-same_table(const struct tape_table *a, const struct tape_table *b)
+same_table(const struct recording_table *a, const struct recording_table *b)
 {
     assert_int_equal(a->cols, b->cols);
     assert_int_equal(a->rows, b->rows);
@@ -307,19 +309,19 @@ tables_come_back(void **state)
         fake_table("queue n", "a|99999999999999999", "b|-99999999999999999", NULL),
         fake_table("queue n", "b|99999999999999999", "a|-0", NULL),
     };
-    struct tape_table was = {0}, read_was = {0};
+    struct recording_table was = {0}, read_was = {0};
 
     (void)state;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
-        struct tape_table t = {0}, back;
+        struct recording_table t = {0}, back;
         struct buf b = {0};
-        tape_of_result(&t, results[i]);
-        tape_pack(&b, &t, i ? &was : NULL);
-        struct tape_bytes in = {(unsigned char *)b.data, b.len, 0, true};
-        assert_true(tape_unpack(&in, i ? &read_was : NULL, &back));
+        recording_of_result(&t, results[i]);
+        recording_pack(&b, &t, i ? &was : NULL);
+        struct recording_bytes in = {(unsigned char *)b.data, b.len, 0, true};
+        assert_true(recording_unpack(&in, i ? &read_was : NULL, &back));
         assert_int_equal(in.at, b.len);
         same_table(&t, &back);
-        struct result *r = tape_result(&back);
+        struct result *r = recording_result(&back);
         assert_int_equal(result_rows(r), result_rows(results[i]));
         for (int row = 0; row < result_rows(r); row++)
             for (int c = 0; c < result_cols(r); c++) {
@@ -328,14 +330,14 @@ tables_come_back(void **state)
             }
         result_free(r);
         result_free(results[i]);
-        tape_done(&was);
-        tape_done(&read_was);
+        recording_done(&was);
+        recording_done(&read_was);
         was = t;
         read_was = back;
         buf_free(&b);
     }
-    tape_done(&was);
-    tape_done(&read_was);
+    recording_done(&was);
+    recording_done(&read_was);
 }
 
 /* --- how small ------------------------------------------------------------------------------- */
@@ -380,48 +382,48 @@ counts_at(int64_t now_ms, int64_t *pushed, uint32_t *random)
 static void
 a_day_is_small(void **state)
 {
-    struct tape_state s = {0}, back = {0};
+    struct recording_state s = {0}, back = {0};
     int64_t pushed[QUEUES] = {0}, cut, frame = 0;
     uint32_t random = 7;
-    struct buf piece = {0};
+    struct buf entry = {0};
     const struct buf *raw;
     const char *why;
     struct err e;
 
     (void)state;
-    struct tape_out *out = tape_create(file, &cut, &e);
+    struct recording_out *out = recording_create(file, &cut, &e);
     assert_non_null(out);
     for (int i = 0; i < SECONDS; i++) {
         int64_t now = INT64_C(1795237000000) + i * 1000;
         struct result *r = counts_at(now, pushed, &random);
         struct store_answer a = {.name = "queues", .key = "", .at_ms = now, .tables = &r, .n = 1};
-        buf_clear(&piece);
-        tape_state_take(&s, &a, &piece);
+        buf_clear(&entry);
+        recording_state_take(&s, &a, &entry);
         bool begins = now - frame >= 120000;
         if (begins) {
             frame = now;
-            buf_clear(&piece);
-            tape_state_pack(&s, &piece);
+            buf_clear(&entry);
+            recording_state_pack(&s, &entry);
         }
-        assert_true(tape_write(out, now, begins, &piece, &e));
+        assert_true(recording_write(out, now, begins, &entry, &e));
         result_free(r);
     }
     double a_day = (double)file_size() / SECONDS * 86400 / 1e6;
     print_message("a snapshot of %d queues: %.0f bytes; a day: %.1f MB\n", QUEUES,
                   (double)file_size() / SECONDS, a_day);
     assert_true(a_day < 100);
-    tape_end(out);
-    struct tape *t = tape_open(file, &e);
+    recording_end(out);
+    struct recording *t = recording_open(file, &e);
     assert_non_null(t);
-    for (int i = 0; i < tape_pieces(t); i++) {
-        assert_true(tape_read(t, i, &raw, &e));
-        assert_true(tape_state_unpack(&back, raw, &why));
+    for (int i = 0; i < recording_entries(t); i++) {
+        assert_true(recording_read(t, i, &raw, &e));
+        assert_true(recording_state_unpack(&back, raw, &why));
     }
     same_table(&s.parts[0].tables[0], &back.parts[0].tables[0]);
-    tape_close(t);
-    tape_state_done(&s);
-    tape_state_done(&back);
-    buf_free(&piece);
+    recording_close(t);
+    recording_state_done(&s);
+    recording_state_done(&back);
+    buf_free(&entry);
 }
 
 /* --- times as people type them --------------------------------------------------------------- */
@@ -433,27 +435,27 @@ a_day_is_small(void **state)
 static void
 write_night(void)
 {
-    struct tape_state s = {0};
+    struct recording_state s = {0};
     int64_t pushed[QUEUES] = {0}, cut;
     uint32_t random = 7;
-    struct buf piece = {0};
+    struct buf entry = {0};
     struct err e;
-    struct tape_out *out = tape_create(file, &cut, &e);
+    struct recording_out *out = recording_create(file, &cut, &e);
 
     assert_non_null(out);
     for (int64_t at = NIGHT_MS; at <= NIGHT_MS + 7200000; at += 600000) {
         struct result *r = counts_at(at, pushed, &random);
         struct store_answer a = {.name = "queues", .key = "", .at_ms = at, .tables = &r, .n = 1};
-        buf_clear(&piece);
-        tape_state_take(&s, &a, &piece);
-        buf_clear(&piece);
-        tape_state_pack(&s, &piece);
-        assert_true(tape_write(out, at, true, &piece, &e));
+        buf_clear(&entry);
+        recording_state_take(&s, &a, &entry);
+        buf_clear(&entry);
+        recording_state_pack(&s, &entry);
+        assert_true(recording_write(out, at, true, &entry, &e));
         result_free(r);
     }
-    tape_end(out);
-    tape_state_done(&s);
-    buf_free(&piece);
+    recording_end(out);
+    recording_state_done(&s);
+    buf_free(&entry);
 }
 
 static void

@@ -1,7 +1,7 @@
 /*
- * A store that shows a recording. Answers come from the tape; each goes into the topic of its name,
- * through the same functions as an answer of the server. The clock of this store is the time that
- * is shown.
+ * A store that shows a recording. Answers come from the recording; each goes into the topic of its
+ * name, through the same functions as an answer of the server. The clock of this store is the time
+ * that is shown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ store_clock(const struct store *s)
 }
 
 void
-store_feed_clock(struct store *s, int64_t now_ms)
+store_inject_clock(struct store *s, int64_t now_ms)
 {
     if (now_ms / 100 != s->still.now_ms / 100)
         store_touch(s);
@@ -36,7 +36,7 @@ forget(struct store *s, enum topic t)
 }
 
 void
-store_feed_reset(struct store *s)
+store_inject_reset(struct store *s)
 {
     for (int t = 0; t < TOPIC_COUNT; t++)
         forget(s, (enum topic)t);
@@ -76,7 +76,7 @@ take_answer(struct store *s, enum topic t, struct store_answer *a, struct err *e
 }
 
 static void
-feed_topic(struct store *s, enum topic t, struct store_answer *a)
+inject_topic(struct store *s, enum topic t, struct store_answer *a)
 {
     struct topic_slot *slot = &s->slots[t];
     struct buf key = {0};
@@ -104,15 +104,15 @@ feed_topic(struct store *s, enum topic t, struct store_answer *a)
 }
 
 void
-store_feed(struct store *s, struct store_answer *a)
+store_inject(struct store *s, struct store_answer *a)
 {
     if (!strcmp(a->name, "server") || !strcmp(a->name, "version") || !strcmp(a->name, "role") ||
         !strcmp(a->name, "adapter"))
-        store_feed_source(s, a);
+        store_inject_source(s, a);
     for (int t = 0; t < TOPIC_COUNT; t++)
         if (!strcmp(a->name, topic_kinds[t].name) && s->slots[t].chosen &&
             !s->slots[t].info.unavailable)
-            feed_topic(s, (enum topic)t, a);
+            inject_topic(s, (enum topic)t, a);
     for (int i = 0; i < a->n; i++) {
         result_free(a->tables[i]);
         a->tables[i] = NULL;
@@ -121,7 +121,7 @@ store_feed(struct store *s, struct store_answer *a)
 }
 
 void
-store_feed_done(struct store *s)
+store_inject_done(struct store *s)
 {
     for (int t = 0; t < TOPIC_COUNT; t++) {
         struct topic_slot *slot = &s->slots[t];

@@ -11,9 +11,9 @@
 #include "tests/unit/fake_db.h"
 
 #include "model/adapter/adapter.h"
-#include "model/tape/replay.h"
-#include "model/tape/tape.h"
-#include "model/tape/tape_state.h"
+#include "model/recording/recording.h"
+#include "model/recording/recording_state.h"
+#include "model/recording/replay.h"
 
 static char file[200];
 
@@ -65,7 +65,7 @@ put_nulls(struct buf *b, const char *name, int tables, int rows)
 static void
 cells_take_memory(void **state)
 {
-    struct tape_state s = {0};
+    struct recording_state s = {0};
     const char *why = NULL;
     bool ok = true;
     int taken = 0;
@@ -76,14 +76,14 @@ cells_take_memory(void **state)
         char name[20];
         snprintf(name, sizeof name, "part%d", i);
         put_nulls(&raw, name, 3, 1900000);
-        ok = tape_state_unpack(&s, &raw, &why);
+        ok = recording_state_unpack(&s, &raw, &why);
         buf_free(&raw);
         taken += ok;
     }
     assert_false(ok);
     assert_string_equal(why, "more than it may hold");
     assert_in_range(taken, 1, 3);
-    tape_state_done(&s);
+    recording_state_done(&s);
 }
 
 static int64_t
@@ -98,22 +98,22 @@ spent_ms(void)
 
 /* Writes one frame whose second snapshot is invalid. */
 static void
-write_long_frame(int pieces)
+write_long_frame(int entries)
 {
     struct err e;
     int64_t cut;
-    struct tape_out *t = tape_create(file, &cut, &e);
+    struct recording_out *t = recording_create(file, &cut, &e);
     struct buf whole = {0}, broken = {0}, empty = {0};
 
     assert_non_null(t);
     put_nulls(&whole, "queues", 1, 1);
     buf_str(&broken, "nonsense");
     buf_str(&empty, "");
-    assert_true(tape_write(t, 1000, true, &whole, &e));
-    assert_true(tape_write(t, 2000, false, &broken, &e));
-    for (int i = 2; i < pieces; i++)
-        assert_true(tape_write(t, 2000 + i, false, &empty, &e));
-    tape_end(t);
+    assert_true(recording_write(t, 1000, true, &whole, &e));
+    assert_true(recording_write(t, 2000, false, &broken, &e));
+    for (int i = 2; i < entries; i++)
+        assert_true(recording_write(t, 2000 + i, false, &empty, &e));
+    recording_end(t);
     buf_free(&whole);
     buf_free(&broken);
     buf_free(&empty);
@@ -123,21 +123,21 @@ write_long_frame(int pieces)
 static void
 long_frames_are_stepped_over(void **state)
 {
-    enum { PIECES = 400000 };
+    enum { ENTRIES = 400000 };
     struct err e = {0};
     struct loop *l = loop_new();
     struct adapter *a = adapter_open("native", &e);
     struct db *db = db_new(l, &(struct db_options){.conninfo = "host=/nonexistent"});
 
     (void)state;
-    write_long_frame(PIECES);
+    write_long_frame(ENTRIES);
     int64_t before = spent_ms();
     struct replay *r = replay_new(l, file, db, a, &e);
     assert_non_null(r);
     struct replay_state s = replay_state(r);
     replay_seek(r, s.end_ms);
     s = replay_state(r);
-    assert_int_equal(s.pieces, PIECES);
+    assert_int_equal(s.entries, ENTRIES);
     assert_non_null(strstr(s.err->text, "snapshot 2 of the recording is damaged at byte "));
     replay_seek(r, s.start_ms);
     replay_free(r);

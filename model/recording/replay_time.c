@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "model/base/clock.h"
-#include "model/tape/replay.h"
+#include "model/recording/replay.h"
 
 enum { DAY_MS = 86400000 };
 

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "model/tape/tape_table.h"
+#include "model/recording/recording_table.h"
 
 void
 bytes_put(struct buf *out, uint64_t v)
@@ -39,7 +39,7 @@ bytes_put_text(struct buf *out, const char *s, size_t len)
 }
 
 uint64_t
-bytes_get(struct tape_bytes *in)
+bytes_get(struct recording_bytes *in)
 {
     uint64_t v = 0;
 
@@ -56,7 +56,7 @@ bytes_get(struct tape_bytes *in)
 }
 
 int64_t
-bytes_get_signed(struct tape_bytes *in)
+bytes_get_signed(struct recording_bytes *in)
 {
     uint64_t v = bytes_get(in);
 
@@ -64,7 +64,7 @@ bytes_get_signed(struct tape_bytes *in)
 }
 
 const char *
-bytes_get_text(struct tape_bytes *in, size_t *len)
+bytes_get_text(struct recording_bytes *in, size_t *len)
 {
     uint64_t n = bytes_get(in);
 

@@ -1,7 +1,7 @@
 /*
  * The state of a recording. A change is: kind, name, key, time, then an error or the tables.
  */
-#include "model/tape/tape_state.h"
+#include "model/recording/recording_state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +11,15 @@ enum { PART_ANSWER = 1, PART_ERROR = 2 };
 enum { NAME_MOST = 100, KEY_MOST = 100000 };
 
 static void
-drop_tables(struct tape_part *p)
+drop_tables(struct recording_part *p)
 {
     for (int i = 0; i < p->n; i++)
-        tape_done(&p->tables[i]);
+        recording_done(&p->tables[i]);
     p->n = 0;
 }
 
 void
-tape_state_done(struct tape_state *s)
+recording_state_done(struct recording_state *s)
 {
     for (int i = 0; i < s->n; i++) {
         drop_tables(&s->parts[i]);
@@ -29,8 +29,8 @@ tape_state_done(struct tape_state *s)
     s->n = 0;
 }
 
-struct tape_part *
-tape_state_part(struct tape_state *s, const char *name)
+struct recording_part *
+recording_state_part(struct recording_state *s, const char *name)
 {
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->parts[i].name, name))
@@ -38,20 +38,20 @@ tape_state_part(struct tape_state *s, const char *name)
     return NULL;
 }
 
-static struct tape_part *
-part_of(struct tape_state *s, const char *name)
+static struct recording_part *
+part_of(struct recording_state *s, const char *name)
 {
-    struct tape_part *p = tape_state_part(s, name);
+    struct recording_part *p = recording_state_part(s, name);
 
     if (p || s->n == STATE_PARTS)
         return p;
     p = &s->parts[s->n++];
-    *p = (struct tape_part){.name = xstrdup(name), .key = xstrdup("")};
+    *p = (struct recording_part){.name = xstrdup(name), .key = xstrdup("")};
     return p;
 }
 
 static void
-set_key(struct tape_part *p, const char *key)
+set_key(struct recording_part *p, const char *key)
 {
     char *copy = xstrdup(key);
 
@@ -62,7 +62,7 @@ set_key(struct tape_part *p, const char *key)
 /* --- packing --------------------------------------------------------------------------------- */
 
 static void
-put_head(struct buf *out, int kind, const struct tape_part *p)
+put_head(struct buf *out, int kind, const struct recording_part *p)
 {
     bytes_put(out, (uint64_t)kind);
     bytes_put_text(out, p->name, strlen(p->name));
@@ -71,7 +71,7 @@ put_head(struct buf *out, int kind, const struct tape_part *p)
 }
 
 static void
-put_error(struct buf *out, const struct tape_part *p)
+put_error(struct buf *out, const struct recording_part *p)
 {
     put_head(out, PART_ERROR, p);
     bytes_put(out, (uint64_t)p->err.kind);
@@ -81,19 +81,19 @@ put_error(struct buf *out, const struct tape_part *p)
 
 /* Packs a part against its former tables in base; base NULL = packs the whole tables. */
 static void
-put_answer(struct buf *out, const struct tape_part *p, const struct tape_part *base)
+put_answer(struct buf *out, const struct recording_part *p, const struct recording_part *base)
 {
     put_head(out, PART_ANSWER, p);
     bytes_put_signed(out, p->took_us);
     bytes_put(out, (uint64_t)p->n);
     for (int i = 0; i < p->n; i++)
-        tape_pack(out, &p->tables[i], base && i < base->n ? &base->tables[i] : NULL);
+        recording_pack(out, &p->tables[i], base && i < base->n ? &base->tables[i] : NULL);
 }
 
 void
-tape_state_take(struct tape_state *s, const struct store_answer *a, struct buf *out)
+recording_state_take(struct recording_state *s, const struct store_answer *a, struct buf *out)
 {
-    struct tape_part *p = part_of(s, a->name), was;
+    struct recording_part *p = part_of(s, a->name), was;
 
     if (!p)
         return;
@@ -112,15 +112,15 @@ tape_state_take(struct tape_state *s, const struct store_answer *a, struct buf *
     p->took_us = a->took_us;
     p->n = a->n < STORE_TABLES ? a->n : STORE_TABLES;
     for (int i = 0; i < p->n; i++) {
-        p->tables[i] = (struct tape_table){0};
-        tape_of_result(&p->tables[i], a->tables[i]);
+        p->tables[i] = (struct recording_table){0};
+        recording_of_result(&p->tables[i], a->tables[i]);
     }
     put_answer(out, p, &was);
     drop_tables(&was);
 }
 
 void
-tape_state_pack(const struct tape_state *s, struct buf *out)
+recording_state_pack(const struct recording_state *s, struct buf *out)
 {
     for (int i = 0; i < s->n; i++) {
         put_answer(out, &s->parts[i], NULL);
@@ -133,7 +133,7 @@ tape_state_pack(const struct tape_state *s, struct buf *out)
 
 /* Reads a text into memory of its own. False: it is too long or holds a NUL. */
 static bool
-get_text(struct tape_bytes *in, size_t most, char **out)
+get_text(struct recording_bytes *in, size_t most, char **out)
 {
     size_t len;
     const char *s = bytes_get_text(in, &len);
@@ -151,7 +151,7 @@ copy_text(char *to, size_t size, const char *s, size_t len)
 }
 
 static bool
-get_error(struct tape_bytes *in, struct tape_part *p)
+get_error(struct recording_bytes *in, struct recording_part *p)
 {
     size_t state_len, text_len;
     uint64_t kind = bytes_get(in);
@@ -166,9 +166,9 @@ get_error(struct tape_bytes *in, struct tape_part *p)
 }
 
 static bool
-get_tables(struct tape_bytes *in, struct tape_part *p)
+get_tables(struct recording_bytes *in, struct recording_part *p)
 {
-    struct tape_table fresh[STORE_TABLES];
+    struct recording_table fresh[STORE_TABLES];
     uint64_t n;
     int have = 0;
 
@@ -176,7 +176,8 @@ get_tables(struct tape_bytes *in, struct tape_part *p)
     n = bytes_get(in);
     if (!in->ok || n > STORE_TABLES)
         return false;
-    while (have < (int)n && tape_unpack(in, have < p->n ? &p->tables[have] : NULL, &fresh[have]))
+    while (have < (int)n &&
+           recording_unpack(in, have < p->n ? &p->tables[have] : NULL, &fresh[have]))
         have++;
     drop_tables(p);
     for (int i = 0; i < have; i++)
@@ -187,12 +188,12 @@ get_tables(struct tape_bytes *in, struct tape_part *p)
 }
 
 static const char *
-get_part(struct tape_state *s, struct tape_bytes *in)
+get_part(struct recording_state *s, struct recording_bytes *in)
 {
     char *name = NULL, *key = NULL;
     uint64_t kind = bytes_get(in);
     bool ok = get_text(in, NAME_MOST, &name) && get_text(in, KEY_MOST, &key);
-    struct tape_part *p = ok ? part_of(s, name) : NULL;
+    struct recording_part *p = ok ? part_of(s, name) : NULL;
     const char *why = !ok ? "no name" : !p ? "too many parts" : NULL;
 
     if (p) {
@@ -215,22 +216,22 @@ get_part(struct tape_state *s, struct tape_bytes *in)
 }
 
 static size_t
-bytes_held(const struct tape_state *s)
+bytes_held(const struct recording_state *s)
 {
     size_t sum = 0;
 
     for (int i = 0; i < s->n; i++)
         for (int j = 0; j < s->parts[i].n; j++) {
-            const struct tape_table *t = &s->parts[i].tables[j];
+            const struct recording_table *t = &s->parts[i].tables[j];
             sum += t->text.len + (size_t)t->cols * (size_t)t->rows * sizeof *t->cells;
         }
     return sum;
 }
 
 bool
-tape_state_unpack(struct tape_state *s, const struct buf *raw, const char **why)
+recording_state_unpack(struct recording_state *s, const struct buf *raw, const char **why)
 {
-    struct tape_bytes in = {(const unsigned char *)raw->data, raw->len, 0, true};
+    struct recording_bytes in = {(const unsigned char *)raw->data, raw->len, 0, true};
 
     *why = NULL;
     while (!*why && in.at < in.len) {

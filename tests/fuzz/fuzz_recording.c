@@ -1,6 +1,6 @@
 /*
- * A recording may be anything: a file of any bytes (0), pieces whose sums are right around any
- * compressed bytes (1), and pieces as they are before compression (2), one after the other. All is
+ * A recording may be anything: a file of any bytes (0), entries whose sums are right around any
+ * compressed bytes (1), and entries as they are before compression (2), one after the other. All is
  * read, or refused with a word; nothing that was read breaks what it is made into.
  */
 #include <assert.h>
@@ -10,17 +10,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "model/tape/tape_parts.h"
-#include "model/tape/tape_state.h"
+#include "model/recording/recording_parts.h"
+#include "model/recording/recording_state.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static void
-use_state(const struct tape_state *s)
+use_state(const struct recording_state *s)
 {
     for (int i = 0; i < s->n; i++)
         for (int j = 0; j < s->parts[i].n; j++) {
-            struct result *r = tape_result(&s->parts[i].tables[j]);
+            struct result *r = recording_result(&s->parts[i].tables[j]);
             assert(result_rows(r) == s->parts[i].tables[j].rows);
             result_free(r);
         }
@@ -31,22 +31,22 @@ read_file(int fd)
 {
     char name[64];
     struct err e = {0};
-    struct tape_state s = {0};
+    struct recording_state s = {0};
     const struct buf *raw;
     const char *why;
 
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    struct tape *t = tape_open(name, &e);
+    struct recording *t = recording_open(name, &e);
     assert(t || e.kind != ERR_NONE);
-    for (int i = 0; t && i < tape_pieces(t); i++) {
-        if (!tape_read(t, i, &raw, &e))
+    for (int i = 0; t && i < recording_entries(t); i++) {
+        if (!recording_read(t, i, &raw, &e))
             assert(strstr(e.text, "byte "));
-        else if (!tape_state_unpack(&s, raw, &why))
+        else if (!recording_state_unpack(&s, raw, &why))
             assert(why && *why);
     }
     use_state(&s);
-    tape_state_done(&s);
-    tape_close(t);
+    recording_state_done(&s);
+    recording_close(t);
 }
 
 static void
@@ -56,23 +56,23 @@ put(int fd, const void *bytes, size_t len)
     assert(n == (ssize_t)len);
 }
 
-/* Pieces of at most 255 packed bytes: a byte of length, one of flags, one of raw length / 16. */
+/* Entrys of at most 255 packed bytes: a byte of length, one of flags, one of raw length / 16. */
 static void
-put_pieces(int fd, const unsigned char *data, size_t size)
+put_entries(int fd, const unsigned char *data, size_t size)
 {
-    unsigned char h[TAPE_HEADER];
+    unsigned char h[RECORDING_HEADER];
 
-    tape_header(h);
+    recording_header(h);
     put(fd, h, sizeof h);
     while (size > 3) {
         size_t len = data[0] < size - 3 ? data[0] : size - 3;
         memset(h, 0, sizeof h);
-        tape_put32(h, TAPE_TAG);
-        tape_put32(h + 4, data[1]);
-        tape_put32(h + 8, (uint32_t)len);
-        tape_put32(h + 12, (uint32_t)data[2]);
-        tape_put64(h + 16, data[1]);
-        tape_put32(h + 28, tape_crc(tape_crc(0, h, 28), data + 3, len));
+        recording_put32(h, RECORDING_TAG);
+        recording_put32(h + 4, data[1]);
+        recording_put32(h + 8, (uint32_t)len);
+        recording_put32(h + 12, (uint32_t)data[2]);
+        recording_put64(h + 16, data[1]);
+        recording_put32(h + 28, recording_crc(recording_crc(0, h, 28), data + 3, len));
         put(fd, h, sizeof h);
         put(fd, data + 3, len);
         data += 3 + len;
@@ -80,25 +80,25 @@ put_pieces(int fd, const unsigned char *data, size_t size)
     }
 }
 
-/* The rest is cut in pieces: a byte of length before each. */
+/* The rest is cut in entries: a byte of length before each. */
 static void
-unpack_pieces(const unsigned char *data, size_t size)
+unpack_entries(const unsigned char *data, size_t size)
 {
-    struct tape_state s = {0};
+    struct recording_state s = {0};
     const char *why;
 
     while (size > 1) {
         size_t len = data[0] < size - 1 ? data[0] : size - 1;
         struct buf raw = {0};
         buf_add(&raw, data + 1, len);
-        if (!tape_state_unpack(&s, &raw, &why))
+        if (!recording_state_unpack(&s, &raw, &why))
             assert(why && *why);
         buf_free(&raw);
         data += 1 + len;
         size -= 1 + len;
     }
     use_state(&s);
-    tape_state_done(&s);
+    recording_state_done(&s);
 }
 
 int
@@ -107,13 +107,13 @@ LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     if (size == 0)
         return 0;
     if (data[0] % 3 == 2) {
-        unpack_pieces(data + 1, size - 1);
+        unpack_entries(data + 1, size - 1);
         return 0;
     }
-    int fd = memfd_create("tape", 0);
+    int fd = memfd_create("recording", 0);
     assert(fd >= 0);
     if (data[0] % 3)
-        put_pieces(fd, data + 1, size - 1);
+        put_entries(fd, data + 1, size - 1);
     else
         put(fd, data + 1, size - 1);
     read_file(fd);

@@ -4,7 +4,7 @@
  * number: 0 = the same, 1 = NULL, 2 = a text follows, else a difference of whole numbers. Cells are
  * written column by column, because neighbours in a column are alike.
  */
-#include "model/tape/tape_table.h"
+#include "model/recording/recording_table.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,19 +15,19 @@ enum { OP_SAME, OP_NULL, OP_TEXT, OP_NUMBER };
 enum { HAS_BASE = 1 };
 
 void
-tape_done(struct tape_table *t)
+recording_done(struct recording_table *t)
 {
     free(t->cells);
     buf_free(&t->text);
-    *t = (struct tape_table){0};
+    *t = (struct recording_table){0};
 }
 
 static void
-add_cell(struct tape_table *t, int i, const char *s, int len)
+add_cell(struct recording_table *t, int i, const char *s, int len)
 {
-    struct tape_cell *c = &t->cells[i];
+    struct recording_cell *c = &t->cells[i];
 
-    *c = (struct tape_cell){(uint32_t)t->text.len, len};
+    *c = (struct recording_cell){(uint32_t)t->text.len, len};
     if (len >= 0) {
         buf_add(&t->text, s, (size_t)len);
         buf_add(&t->text, "", 1);
@@ -35,14 +35,14 @@ add_cell(struct tape_table *t, int i, const char *s, int len)
 }
 
 static void
-table_make(struct tape_table *t, int cols, int rows)
+table_make(struct recording_table *t, int cols, int rows)
 {
-    *t = (struct tape_table){.cols = cols, .rows = rows};
+    *t = (struct recording_table){.cols = cols, .rows = rows};
     t->cells = xcalloc((size_t)cols * ((size_t)rows + 1) + 1, sizeof *t->cells);
 }
 
 static void
-add_value(struct tape_table *t, int i, const char *s, int len)
+add_value(struct recording_table *t, int i, const char *s, int len)
 {
     if (len <= TABLE_CELL_MAX) {
         add_cell(t, i, s, len);
@@ -56,7 +56,7 @@ add_value(struct tape_table *t, int i, const char *s, int len)
 /* Rows that do not fit into a packed table are left out at the end. No section answers with that
  * many. */
 void
-tape_of_result(struct tape_table *t, const struct result *r)
+recording_of_result(struct recording_table *t, const struct result *r)
 {
     int cols = result_cols(r), rows = result_rows(r);
 
@@ -78,20 +78,20 @@ tape_of_result(struct tape_table *t, const struct result *r)
 }
 
 /* The cell of a row; row -1 holds the names of the columns. */
-static const struct tape_cell *
-cell_of(const struct tape_table *t, int row, int col)
+static const struct recording_cell *
+cell_of(const struct recording_table *t, int row, int col)
 {
     return &t->cells[(row + 1) * t->cols + col];
 }
 
 static const char *
-text_of(const struct tape_table *t, const struct tape_cell *c)
+text_of(const struct recording_table *t, const struct recording_cell *c)
 {
     return c->len >= 0 ? t->text.data + c->at : "";
 }
 
 const char *
-tape_text(const struct tape_table *t, int row, int col)
+recording_text(const struct recording_table *t, int row, int col)
 {
     if (row < 0 || row >= t->rows || col < 0 || col >= t->cols)
         return "";
@@ -99,7 +99,7 @@ tape_text(const struct tape_table *t, int row, int col)
 }
 
 struct result *
-tape_result(const struct tape_table *t)
+recording_result(const struct recording_table *t)
 {
     const char **names = xcalloc((size_t)t->cols + 1, sizeof *names);
 
@@ -108,7 +108,7 @@ tape_result(const struct tape_table *t)
     struct result *r = result_new(names, t->cols);
     for (int i = 0; i < t->rows; i++)
         for (int c = 0; c < t->cols; c++) {
-            const struct tape_cell *cell = cell_of(t, i, c);
+            const struct recording_cell *cell = cell_of(t, i, c);
             result_put(r, i, c, cell->len >= 0 ? text_of(t, cell) : NULL, cell->len);
         }
     free(names);
@@ -118,15 +118,15 @@ tape_result(const struct tape_table *t)
 /* --- packing --------------------------------------------------------------------------------- */
 
 static bool
-same_cell(const struct tape_table *a, const struct tape_cell *x, const struct tape_table *b,
-          const struct tape_cell *y)
+same_cell(const struct recording_table *a, const struct recording_cell *x,
+          const struct recording_table *b, const struct recording_cell *y)
 {
     return x->len == y->len &&
            (x->len <= 0 || !memcmp(text_of(a, x), text_of(b, y), (size_t)x->len));
 }
 
 static bool
-same_columns(const struct tape_table *a, const struct tape_table *b)
+same_columns(const struct recording_table *a, const struct recording_table *b)
 {
     if (a->cols != b->cols)
         return false;
@@ -138,7 +138,7 @@ same_columns(const struct tape_table *a, const struct tape_table *b)
 
 /* The row of the base with the same first cell, looked for from a place on; -1 = none. */
 static int
-match(const struct tape_table *t, int row, const struct tape_table *base, int from)
+match(const struct recording_table *t, int row, const struct recording_table *base, int from)
 {
     for (int k = 0; k < base->rows; k++) {
         int i = (from + k) % base->rows;
@@ -150,7 +150,7 @@ match(const struct tape_table *t, int row, const struct tape_table *base, int fr
 
 /* A whole number as the server writes it, so that the difference gives back the same text. */
 static bool
-whole(const struct tape_table *t, const struct tape_cell *c, int64_t *v)
+whole(const struct recording_table *t, const struct recording_cell *c, int64_t *v)
 {
     const char *s = text_of(t, c), *d = s + (*s == '-');
     size_t n = c->len > 0 ? strspn(d, "0123456789") : 0;
@@ -162,8 +162,8 @@ whole(const struct tape_table *t, const struct tape_cell *c, int64_t *v)
 }
 
 static void
-pack_cell(struct buf *out, const struct tape_table *t, const struct tape_cell *c,
-          const struct tape_table *bt, const struct tape_cell *b)
+pack_cell(struct buf *out, const struct recording_table *t, const struct recording_cell *c,
+          const struct recording_table *bt, const struct recording_cell *b)
 {
     int64_t now, was;
 
@@ -174,7 +174,7 @@ pack_cell(struct buf *out, const struct tape_table *t, const struct tape_cell *c
     } else if (b && whole(t, c, &now) && whole(bt, b, &was)) {
         struct buf one = {0};
         bytes_put_signed(&one, now - was);
-        struct tape_bytes in = {(const unsigned char *)one.data, one.len, 0, true};
+        struct recording_bytes in = {(const unsigned char *)one.data, one.len, 0, true};
         bytes_put(out, OP_NUMBER + bytes_get(&in));
         buf_free(&one);
     } else {
@@ -184,9 +184,9 @@ pack_cell(struct buf *out, const struct tape_table *t, const struct tape_cell *c
 }
 
 /* Which row of which table a cell is compared with: the base's, or the one above. */
-static const struct tape_cell *
-model_of(const struct tape_table *t, const struct tape_table *base, int row, int col, int matched,
-         const struct tape_table **of)
+static const struct recording_cell *
+model_of(const struct recording_table *t, const struct recording_table *base, int row, int col,
+         int matched, const struct recording_table **of)
 {
     *of = matched >= 0 ? base : t;
     if (matched >= 0)
@@ -195,10 +195,10 @@ model_of(const struct tape_table *t, const struct tape_table *base, int row, int
 }
 
 void
-tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *base)
+recording_pack(struct buf *out, const struct recording_table *t, const struct recording_table *base)
 {
     int *rows = xcalloc((size_t)t->rows + 1, sizeof *rows), next = 0;
-    const struct tape_table *of;
+    const struct recording_table *of;
 
     if (base && (!same_columns(t, base) || base->rows == 0))
         base = NULL;
@@ -217,7 +217,7 @@ tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *
     }
     for (int c = 0; c < t->cols; c++)
         for (int i = 0; i < t->rows; i++) {
-            const struct tape_cell *m = model_of(t, base, i, c, rows[i], &of);
+            const struct recording_cell *m = model_of(t, base, i, c, rows[i], &of);
             pack_cell(out, t, cell_of(t, i, c), of, m);
         }
     free(rows);
@@ -226,7 +226,7 @@ tape_pack(struct buf *out, const struct tape_table *t, const struct tape_table *
 /* --- unpacking ------------------------------------------------------------------------------- */
 
 static bool
-put_copy(struct tape_table *t, int i, const char *s, int len)
+put_copy(struct recording_table *t, int i, const char *s, int len)
 {
     if (t->text.len + (size_t)(len > 0 ? len : 0) + 1 > TABLE_TEXT_MAX)
         return false;
@@ -235,7 +235,8 @@ put_copy(struct tape_table *t, int i, const char *s, int len)
 }
 
 static bool
-put_same(struct tape_table *t, int i, const struct tape_table *of, const struct tape_cell *b)
+put_same(struct recording_table *t, int i, const struct recording_table *of,
+         const struct recording_cell *b)
 {
     if (!b)
         return false;
@@ -249,8 +250,8 @@ put_same(struct tape_table *t, int i, const struct tape_table *of, const struct 
 }
 
 static bool
-unpack_cell(struct tape_bytes *in, struct tape_table *t, int i, const struct tape_table *of,
-            const struct tape_cell *b)
+unpack_cell(struct recording_bytes *in, struct recording_table *t, int i,
+            const struct recording_table *of, const struct recording_cell *b)
 {
     uint64_t op = bytes_get(in);
     char number[32];
@@ -276,7 +277,8 @@ unpack_cell(struct tape_bytes *in, struct tape_table *t, int i, const struct tap
 }
 
 static bool
-unpack_names(struct tape_bytes *in, const struct tape_table *base, struct tape_table *t)
+unpack_names(struct recording_bytes *in, const struct recording_table *base,
+             struct recording_table *t)
 {
     size_t len;
 
@@ -292,14 +294,14 @@ unpack_names(struct tape_bytes *in, const struct tape_table *base, struct tape_t
 
 /* The cells are made column by column, but a cell's place in memory does not depend on that. */
 static bool
-unpack_cells(struct tape_bytes *in, const struct tape_table *base, const int *rows,
-             struct tape_table *t)
+unpack_cells(struct recording_bytes *in, const struct recording_table *base, const int *rows,
+             struct recording_table *t)
 {
-    const struct tape_table *of;
+    const struct recording_table *of;
 
     for (int c = 0; c < t->cols; c++)
         for (int i = 0; i < t->rows; i++) {
-            const struct tape_cell *m = model_of(t, base, i, c, rows[i], &of);
+            const struct recording_cell *m = model_of(t, base, i, c, rows[i], &of);
             if (!unpack_cell(in, t, (i + 1) * t->cols + c, of, m))
                 return false;
         }
@@ -307,7 +309,7 @@ unpack_cells(struct tape_bytes *in, const struct tape_table *base, const int *ro
 }
 
 static bool
-unpack_rows(struct tape_bytes *in, const struct tape_table *base, int *rows, int n)
+unpack_rows(struct recording_bytes *in, const struct recording_table *base, int *rows, int n)
 {
     int64_t next = 0;
 
@@ -325,11 +327,12 @@ unpack_rows(struct tape_bytes *in, const struct tape_table *base, int *rows, int
 }
 
 bool
-tape_unpack(struct tape_bytes *in, const struct tape_table *base, struct tape_table *out)
+recording_unpack(struct recording_bytes *in, const struct recording_table *base,
+                 struct recording_table *out)
 {
     uint64_t flags = bytes_get(in), rows = bytes_get(in), cols;
 
-    *out = (struct tape_table){0};
+    *out = (struct recording_table){0};
     if (!(flags & HAS_BASE))
         base = NULL;
     else if (!base)
@@ -347,6 +350,6 @@ tape_unpack(struct tape_bytes *in, const struct tape_table *base, struct tape_ta
               unpack_cells(in, base, matched, out);
     free(matched);
     if (!ok)
-        tape_done(out);
+        recording_done(out);
     return ok;
 }

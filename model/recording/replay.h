@@ -1,7 +1,7 @@
 /* Shows a recording again. It feeds a store with the answers that were known at one time, and moves
  * this time: at a speed, in steps, by jumps. Screens don't notice the difference. */
-#ifndef MODEL_TAPE_REPLAY_H
-#define MODEL_TAPE_REPLAY_H
+#ifndef MODEL_RECORDING_REPLAY_H
+#define MODEL_RECORDING_REPLAY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ struct replay_state {
     const struct err *err; /* why a part of this moment could not be read; kind NONE = all was
                               read */
     int64_t damage, lost;  /* the recording is damaged from this byte on; 0 = it is whole */
-    int pieces;
+    int entries;
 };
 struct replay_state replay_state(const struct replay *r);
 

@@ -1,6 +1,6 @@
 /*
- * The wish. From an intent it makes the section that does the act, its parameters, and the ids or
- * the predicate. What the section can't take is rejected here, before anything is asked.
+ * The request. From an intent it makes the section that does the act, its parameters, and the ids
+ * or the predicate. What the section can't take is rejected here, before anything is asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -216,9 +216,9 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
     return a;
 }
 
-/* --- the same wish with other options ------------------------------------------------------------ */
+/* --- the same request with other options ------------------------------------------------------ */
 
-/* Joins the lead and the user's reason, cut to the length that the audit accepts. */
+/* Joins the prefix and the user's reason, cut to the length that the audit accepts. */
 static void
 set_reason(struct action *a, const char *reason)
 {
@@ -227,11 +227,11 @@ set_reason(struct action *a, const char *reason)
 
     if (!reason || !*reason)
         reason = NULL;
-    if (!a->lead) {
+    if (!a->reason_prefix) {
         params_set(&a->params, PARAM_REASON, reason);
         return;
     }
-    buf_printf(&b, "%s%s%s", a->lead, reason ? ": " : "", reason ? reason : "");
+    buf_printf(&b, "%s%s%s", a->reason_prefix, reason ? ": " : "", reason ? reason : "");
     for (len = b.len < REASON_MOST ? b.len : REASON_MOST; len < b.len && len > 0; len--)
         if (((unsigned char)b.data[len] & 0xc0) != 0x80)
             break; /* never cut within a character */
@@ -240,14 +240,14 @@ set_reason(struct action *a, const char *reason)
     buf_free(&b);
 }
 
-/* The user's reason without the lead. */
+/* The user's reason without the prefix. */
 static const char *
 own_reason(const struct action *a)
 {
     const char *reason = a->params.value[PARAM_REASON];
-    size_t len = a->lead ? strlen(a->lead) : 0;
+    size_t len = a->reason_prefix ? strlen(a->reason_prefix) : 0;
 
-    if (!reason || !a->lead)
+    if (!reason || !a->reason_prefix)
         return reason;
     return strlen(reason) > len + 2 ? reason + len + 2 : NULL;
 }
@@ -289,7 +289,7 @@ copy_ids(struct action *a, const struct action *old, const char *const *without,
 
 /* A copy of the action with a uuid of its own, still without ids and options. */
 static struct action *
-same_wish(const struct action *old)
+same_request(const struct action *old)
 {
     struct action *a = xcalloc(1, sizeof *a);
     uuid_t id;
@@ -307,7 +307,7 @@ same_wish(const struct action *old)
                          .all_leases = old->all_leases,
                          .typed = old->typed,
                          .frozen = old->frozen,
-                         .lead = old->lead ? xstrdup(old->lead) : NULL,
+                         .reason_prefix = old->reason_prefix ? xstrdup(old->reason_prefix) : NULL,
                          .about = old->about ? xstrdup(old->about) : NULL,
                          .older_than_ms = old->older_than_ms,
                          .at_ms = old->at_ms,
@@ -335,7 +335,7 @@ set_spread(struct action *a, int64_t ms)
 struct action *
 action_again(const struct action *old, const struct act_options *o)
 {
-    struct action *a = same_wish(old);
+    struct action *a = same_request(old);
 
     if (old->ids && (!old->gather || old->frozen))
         copy_ids(a, old, NULL, 0);
@@ -351,19 +351,19 @@ action_again(const struct action *old, const struct act_options *o)
 /* --- a part of a requeue, and the rest ----------------------------------------------------------- */
 
 static void
-set_lead(struct action *a, const struct action *whole, const char *lead)
+set_prefix(struct action *a, const struct action *whole, const char *prefix)
 {
-    free(a->lead);
-    a->lead = xstrdup(lead);
+    free(a->reason_prefix);
+    a->reason_prefix = xstrdup(prefix);
     set_reason(a, own_reason(whole));
     a->expected = -1; /* the expected count was that of the whole action */
     params_set(&a->params, PARAM_EXPECTED, NULL);
 }
 
 struct action *
-action_few(const struct action *whole, const char *const *ids, int n, const char *lead)
+action_few(const struct action *whole, const char *const *ids, int n, const char *prefix)
 {
-    struct action *a = same_wish(whole);
+    struct action *a = same_request(whole);
 
     a->section = act_infos[a->act].by_ids;
     a->gather = false;
@@ -371,7 +371,7 @@ action_few(const struct action *whole, const char *const *ids, int n, const char
     a->ids = xcalloc((size_t)n + 1, sizeof *a->ids);
     for (; a->nids < n; a->nids++)
         a->ids[a->nids] = xstrdup(ids[a->nids]);
-    set_lead(a, whole, lead);
+    set_prefix(a, whole, prefix);
     set_spread(a, 0);
     params_set_int(&a->params, PARAM_N, 0); /* the soonest priority */
     action_preview(a);
@@ -379,14 +379,14 @@ action_few(const struct action *whole, const char *const *ids, int n, const char
 }
 
 struct action *
-action_rest(const struct action *whole, const char *const *without, int n, const char *lead)
+action_rest(const struct action *whole, const char *const *without, int n, const char *prefix)
 {
-    struct action *a = same_wish(whole);
+    struct action *a = same_request(whole);
 
     a->frozen = true;
     if (whole->ids)
         copy_ids(a, whole, without, n);
-    set_lead(a, whole, lead);
+    set_prefix(a, whole, prefix);
     set_spread(a, whole->spread_ms);
     action_preview(a);
     return a;

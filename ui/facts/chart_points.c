@@ -1,4 +1,4 @@
-#include "ui/facts/course.h"
+#include "ui/facts/chart_points.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,36 +28,36 @@ span_step_ms(enum span span)
 }
 
 static void
-start(struct course *c, int64_t step_ms, int64_t now_ms)
+start(struct chart_points *c, int64_t step_ms, int64_t now_ms)
 {
     memset(c, 0, sizeof *c);
     c->step_ms = step_ms;
-    c->first_ms = now_ms - now_ms % step_ms - (COURSE_STEPS - 1) * step_ms;
-    for (int i = 0; i < COURSE_STEPS; i++)
+    c->first_ms = now_ms - now_ms % step_ms - (CHART_STEPS - 1) * step_ms;
+    for (int i = 0; i < CHART_STEPS; i++)
         c->in[i] = c->out[i] = c->failed[i] = c->backlog[i] = c->oldest[i] = (double)NAN;
 }
 
 static void
-count_known(struct course *c)
+count_known(struct chart_points *c)
 {
-    for (int i = 0; i < COURSE_STEPS; i++)
+    for (int i = 0; i < CHART_STEPS; i++)
         c->known += !isnan(c->out[i]) || !isnan(c->backlog[i]);
 }
 
 static void
-read_history(const struct store *s, const char *queue, int64_t now_ms, struct course *c)
+read_history(const struct store *s, const char *queue, int64_t now_ms, struct chart_points *c)
 {
     const struct history *h = store_history(s);
 
-    history_read(h, queue, SERIES_PUSHED, now_ms, c->in, COURSE_STEPS);
-    history_read(h, queue, SERIES_DONE, now_ms, c->out, COURSE_STEPS);
-    history_read(h, queue, SERIES_FAILED, now_ms, c->failed, COURSE_STEPS);
-    history_read(h, queue, SERIES_BACKLOG, now_ms, c->backlog, COURSE_STEPS);
-    history_read(h, queue, SERIES_OLDEST, now_ms, c->oldest, COURSE_STEPS);
+    history_read(h, queue, SERIES_PUSHED, now_ms, c->in, CHART_STEPS);
+    history_read(h, queue, SERIES_DONE, now_ms, c->out, CHART_STEPS);
+    history_read(h, queue, SERIES_FAILED, now_ms, c->failed, CHART_STEPS);
+    history_read(h, queue, SERIES_BACKLOG, now_ms, c->backlog, CHART_STEPS);
+    history_read(h, queue, SERIES_OLDEST, now_ms, c->oldest, CHART_STEPS);
 }
 
 static void
-read_step(const struct step *from, struct course *c, int i)
+read_step(const struct step *from, struct chart_points *c, int i)
 {
     double seconds = from->seconds;
 
@@ -71,7 +71,7 @@ read_step(const struct step *from, struct course *c, int i)
 }
 
 static void
-read_steps(const struct store *s, const char *queue, struct course *c)
+read_steps(const struct store *s, const char *queue, struct chart_points *c)
 {
     int n;
     const struct step *steps = store_steps(s, queue, c->step_ms, &n);
@@ -79,14 +79,14 @@ read_steps(const struct store *s, const char *queue, struct course *c)
     c->has_times = true;
     for (int k = 0; k < n; k++) {
         int64_t i = (steps[k].at_ms - c->first_ms) / c->step_ms;
-        if (steps[k].at_ms >= c->first_ms && i < COURSE_STEPS)
+        if (steps[k].at_ms >= c->first_ms && i < CHART_STEPS)
             read_step(&steps[k], c, (int)i);
     }
 }
 
 void
-course_read(const struct store *s, const char *queue, enum span span, int64_t now_ms,
-            struct course *out)
+chart_read(const struct store *s, const char *queue, enum span span, int64_t now_ms,
+           struct chart_points *out)
 {
     start(out, spans[span].step_ms, now_ms);
     if (span == SPAN_10_MINUTES)
@@ -103,12 +103,12 @@ bucket_end(int bucket)
 }
 
 double
-course_percentile(const int (*counts)[TIME_BUCKETS], int64_t step_ms, double part)
+chart_percentile(const int (*counts)[TIME_BUCKETS], int64_t step_ms, double part)
 {
     int64_t all = 0, below = 0, sums[TIME_BUCKETS] = {0};
     int columns = step_ms >= LATELY_MS ? 2 : (int)(LATELY_MS / step_ms);
 
-    for (int i = COURSE_STEPS - columns; i < COURSE_STEPS; i++)
+    for (int i = CHART_STEPS - columns; i < CHART_STEPS; i++)
         for (int b = 0; b < TIME_BUCKETS; b++) {
             sums[b] += counts[i][b];
             all += counts[i][b];
@@ -124,12 +124,12 @@ course_percentile(const int (*counts)[TIME_BUCKETS], int64_t step_ms, double par
 }
 
 double
-course_growth(const struct course *c)
+chart_growth(const struct chart_points *c)
 {
     double sum = 0;
     int n = 0;
 
-    for (int i = COURSE_STEPS - COURSE_STEPS / 10 - 1; i < COURSE_STEPS - 1; i++)
+    for (int i = CHART_STEPS - CHART_STEPS / 10 - 1; i < CHART_STEPS - 1; i++)
         if (!isnan(c->backlog[i]) && !isnan(c->backlog[i + 1])) {
             sum += c->backlog[i + 1] - c->backlog[i];
             n++;

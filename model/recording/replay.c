@@ -1,24 +1,24 @@
 /*
- * The player. The state of the recording (model/tape/tape_state.h) moves forward piece by piece up
- * to the time that is shown; then the parts that changed are fed to the store. After a jump back,
- * reading starts at the frame of ten minutes before, so that the graphs have their past.
+ * The player. The state of the recording (model/recording/recording_state.h) moves forward entry by
+ * entry up to the time that is shown; then the parts that changed are fed to the store. After a
+ * jump back, reading starts at the frame of ten minutes before, so that the graphs have their past.
  */
-#include "model/tape/replay.h"
+#include "model/recording/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/base/clock.h"
 #include "model/base/mem.h"
-#include "model/tape/tape.h"
-#include "model/tape/tape_state.h"
+#include "model/recording/recording.h"
+#include "model/recording/recording_state.h"
 
 enum {
     PAST_MS = 610000,  /* what the graphs show */
     SAMPLE_MS = 2500,  /* between points of the past that are fed to them */
-    NEAR_MS = 1200000, /* a jump forward up to here reads all pieces between */
+    NEAR_MS = 1200000, /* a jump forward up to here reads all entries between */
     TURN_MS = 100,     /* between two turns while it plays */
-    HEAD_PIECES = 20,
+    HEAD_ENTRIES = 20,
     SPEED_ONE = 2
 };
 
@@ -26,11 +26,11 @@ static const double speeds[] = {0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 600};
 
 struct replay {
     struct loop *loop;
-    struct tape *tape;
+    struct recording *recording;
     struct store *store;
-    struct tape_state state;
-    int first; /* the first piece that shows something */
-    int at;    /* the last piece that the state knows; -1 = none */
+    struct recording_state state;
+    int first; /* the first entry that shows something */
+    int at;    /* the last entry that the state knows; -1 = none */
     int64_t now_ms, sampled_ms;
     int64_t turned_ms; /* monotonic, of the last turn while it plays */
     int speed;         /* of the table */
@@ -42,7 +42,7 @@ struct replay {
 /* --- feeding the store ----------------------------------------------------------------------- */
 
 static void
-feed_part(struct replay *r, struct tape_part *p)
+inject_part(struct replay *r, struct recording_part *p)
 {
     struct result *tables[STORE_TABLES] = {NULL};
     struct store_answer a = {.name = p->name,
@@ -54,96 +54,96 @@ feed_part(struct replay *r, struct tape_part *p)
                              .n = p->n};
 
     for (int i = 0; i < p->n; i++)
-        tables[i] = tape_result(&p->tables[i]);
-    store_feed(r->store, &a);
+        tables[i] = recording_result(&p->tables[i]);
+    store_inject(r->store, &a);
     p->fresh = false;
 }
 
 /* Feeds a part. If the last try failed, first feeds the answer before the error, because the screen
  * keeps showing that answer. */
 static void
-feed_both(struct replay *r, struct tape_part *p)
+inject_both(struct replay *r, struct recording_part *p)
 {
     struct err err = p->err;
 
     if (err.kind != ERR_NONE && p->n > 0) {
         p->err = (struct err){0};
-        feed_part(r, p);
+        inject_part(r, p);
         p->err = err;
     }
-    feed_part(r, p);
+    inject_part(r, p);
 }
 
 /* Feeds the changed parts to the store. all: also the others, because the store may have forgotten
  * them, or may ask for something else. */
 static void
-feed_store(struct replay *r, bool all)
+inject_store(struct replay *r, bool all)
 {
     r->feeding = true;
-    store_feed_clock(r->store, r->now_ms);
+    store_inject_clock(r->store, r->now_ms);
     for (int i = 0; i < r->state.n; i++)
         if (all || r->state.parts[i].fresh)
-            feed_both(r, &r->state.parts[i]);
-    store_feed_done(r->store);
+            inject_both(r, &r->state.parts[i]);
+    store_inject_done(r->store);
     r->feeding = false;
 }
 
 static void
-feed_sample(struct replay *r)
+inject_sample(struct replay *r)
 {
-    struct tape_part *p = tape_state_part(&r->state, "queues");
+    struct recording_part *p = recording_state_part(&r->state, "queues");
 
     if (!p || !p->fresh || p->n == 0 || p->at_ms - r->sampled_ms < SAMPLE_MS)
         return;
     r->sampled_ms = p->at_ms;
     r->feeding = true;
-    feed_part(r, p);
+    inject_part(r, p);
     r->feeding = false;
 }
 
 /* --- moving ---------------------------------------------------------------------------------- */
 
 static bool
-read_piece(struct replay *r, int piece)
+read_entry(struct replay *r, int entry)
 {
     const struct buf *raw;
     const char *why;
     struct err e;
 
-    if (!tape_read(r->tape, piece, &raw, &e)) {
+    if (!recording_read(r->recording, entry, &raw, &e)) {
         r->err = e;
         return false;
     }
-    if (tape_state_unpack(&r->state, raw, &why))
+    if (recording_state_unpack(&r->state, raw, &why))
         return true;
-    fail(&r->err, ERR_DATA, "snapshot %d of the recording is damaged at byte %lld: %s", piece + 1,
-         (long long)tape_offset(r->tape, piece), why);
+    fail(&r->err, ERR_DATA, "snapshot %d of the recording is damaged at byte %lld: %s", entry + 1,
+         (long long)recording_offset(r->recording, entry), why);
     return false;
 }
 
 static int
-next_frame(const struct replay *r, int piece)
+next_frame(const struct replay *r, int entry)
 {
-    for (piece++; piece < tape_pieces(r->tape); piece++)
-        if (tape_begins(r->tape, piece))
+    for (entry++; entry < recording_entries(r->recording); entry++)
+        if (recording_begins(r->recording, entry))
             break;
-    return piece;
+    return entry;
 }
 
-/* Reads on up to a piece. If a piece can't be read, skips to the next frame. */
+/* Reads on up to an entry. If an entry can't be read, skips to the next frame. */
 static void
 go_on(struct replay *r, int to)
 {
     for (int i = r->at + 1; i <= to;) {
-        if (read_piece(r, i)) {
-            if (tape_begins(r->tape, i))
+        if (read_entry(r, i)) {
+            if (recording_begins(r->recording, i))
                 r->err = (struct err){0};
-            feed_sample(r);
+            inject_sample(r);
             r->at = i++;
             continue;
         }
-        tape_state_done(&r->state);
-        store_feed_reset(r->store);
+        recording_state_done(&r->state);
+        store_inject_reset(r->store);
         i = next_frame(r, i);
         r->at = i - 1;
     }
@@ -152,37 +152,40 @@ go_on(struct replay *r, int to)
 static void
 show_time(struct replay *r, int64_t ms)
 {
-    int to = tape_find(r->tape, ms);
+    int to = recording_find(r->recording, ms);
 
     r->now_ms = ms;
     if (to < r->at ||
         (to > r->at &&
-         tape_at_ms(r->tape, to) - tape_at_ms(r->tape, r->at < 0 ? 0 : r->at) > NEAR_MS) ||
+         recording_at_ms(r->recording, to) - recording_at_ms(r->recording, r->at < 0 ? 0 : r->at) >
+             NEAR_MS) ||
         r->at < 0) {
-        tape_state_done(&r->state);
-        store_feed_reset(r->store);
+        recording_state_done(&r->state);
+        store_inject_reset(r->store);
         r->err = (struct err){0};
         r->sampled_ms = 0;
-        r->at = tape_frame(r->tape, tape_find(r->tape, ms - PAST_MS)) - 1;
+        r->at = recording_frame(r->recording, recording_find(r->recording, ms - PAST_MS)) - 1;
     }
     go_on(r, to);
-    feed_store(r, false);
+    inject_store(r, false);
 }
 
-/* Finds the first piece with a snapshot. The pieces before it hold only facts about the server. */
+/* Finds the first entry with a snapshot. The entries before it hold only facts about the server. */
 static void
 find_start(struct replay *r)
 {
-    int most = tape_pieces(r->tape) - 1 < HEAD_PIECES ? tape_pieces(r->tape) - 1 : HEAD_PIECES;
+    int most = recording_entries(r->recording) - 1 < HEAD_ENTRIES
+                   ? recording_entries(r->recording) - 1
+                   : HEAD_ENTRIES;
 
     for (int i = 0; i <= most; i++) {
-        show_time(r, tape_at_ms(r->tape, i));
-        if (tape_state_part(&r->state, "queues")) {
+        show_time(r, recording_at_ms(r->recording, i));
+        if (recording_state_part(&r->state, "queues")) {
             r->first = i;
             return;
         }
     }
-    show_time(r, tape_at_ms(r->tape, 0));
+    show_time(r, recording_at_ms(r->recording, 0));
 }
 
 static void on_turn(void *ctx);
@@ -200,10 +203,11 @@ static void
 on_turn(void *ctx)
 {
     struct replay *r = ctx;
-    int64_t now = clock_ms(), end = tape_at_ms(r->tape, tape_pieces(r->tape) - 1);
+    int64_t now = clock_ms(),
+            end = recording_at_ms(r->recording, recording_entries(r->recording) - 1);
 
     r->timer = 0;
-    feed_store(r, true);
+    inject_store(r, true);
     if (!r->playing)
         return;
     int64_t to = r->now_ms + (int64_t)((double)(now - r->turned_ms) * speeds[r->speed]);
@@ -229,13 +233,13 @@ asked(void *ctx)
 struct replay *
 replay_new(struct loop *l, const char *file, struct db *db, struct adapter *a, struct err *e)
 {
-    struct tape *tape = tape_open(file, e);
+    struct recording *recording = recording_open(file, e);
 
-    if (!tape)
+    if (!recording)
         return NULL;
     struct replay *r = xcalloc(1, sizeof *r);
     r->loop = l;
-    r->tape = tape;
+    r->recording = recording;
     r->at = -1;
     r->speed = SPEED_ONE;
     r->store = store_new_still(l, db, a, asked, r);
@@ -257,8 +261,8 @@ replay_free(struct replay *r)
         loop_cancel(r->loop, r->timer);
     r->feeding = true;
     store_free(r->store);
-    tape_close(r->tape);
-    tape_state_done(&r->state);
+    recording_close(r->recording);
+    recording_state_done(&r->state);
     free(r);
 }
 
@@ -271,21 +275,22 @@ replay_store(struct replay *r)
 struct replay_state
 replay_state(const struct replay *r)
 {
-    struct replay_state s = {.start_ms = tape_at_ms(r->tape, r->first),
-                             .end_ms = tape_at_ms(r->tape, tape_pieces(r->tape) - 1),
+    struct replay_state s = {.start_ms = recording_at_ms(r->recording, r->first),
+                             .end_ms =
+                                 recording_at_ms(r->recording, recording_entries(r->recording) - 1),
                              .now_ms = r->now_ms,
                              .playing = r->playing,
                              .speed = speeds[r->speed],
                              .place = "",
                              .err = &r->err,
-                             .pieces = tape_pieces(r->tape)};
+                             .entries = recording_entries(r->recording)};
 
     for (int i = 0; i < r->state.n; i++) {
-        const struct tape_part *p = &r->state.parts[i];
+        const struct recording_part *p = &r->state.parts[i];
         if (!strcmp(p->name, "source") && p->n > 0)
-            s.place = tape_text(&p->tables[0], 0, 0);
+            s.place = recording_text(&p->tables[0], 0, 0);
     }
-    s.damage = tape_damage(r->tape, &s.lost);
+    s.damage = recording_damage(r->recording, &s.lost);
     return s;
 }
 
@@ -324,15 +329,15 @@ replay_seek(struct replay *r, int64_t ms)
 void
 replay_step(struct replay *r, int n)
 {
-    int last = tape_pieces(r->tape) - 1, to = tape_find(r->tape, r->now_ms);
+    int last = recording_entries(r->recording) - 1, to = recording_find(r->recording, r->now_ms);
 
     r->playing = false;
-    if (n < 0 && tape_at_ms(r->tape, to) < r->now_ms)
+    if (n < 0 && recording_at_ms(r->recording, to) < r->now_ms)
         n++;                            /* between two snapshots: the step back goes to the
                                            earlier one */
-    for (; n < 0 && to > r->first; n++) /* pieces with the same time are one step */
-        to = tape_find(r->tape, tape_at_ms(r->tape, to) - 1);
+    for (; n < 0 && to > r->first; n++) /* entries with the same time are one step */
+        to = recording_find(r->recording, recording_at_ms(r->recording, to) - 1);
     for (; n > 0 && to < last; n--)
-        to = tape_find(r->tape, tape_at_ms(r->tape, to + 1));
-    replay_seek(r, tape_at_ms(r->tape, to));
+        to = recording_find(r->recording, recording_at_ms(r->recording, to + 1));
+    replay_seek(r, recording_at_ms(r->recording, to));
 }

@@ -1,8 +1,8 @@
 /*
- * Reading a recording: an index of its pieces in memory (40 bytes each), and one decompressor,
- * whose position is behind the piece that was read last.
+ * Reading a recording: an index of its entries in memory (40 bytes each), and one decompressor,
+ * whose position is behind the entry that was read last.
  */
-#include "model/tape/tape.h"
+#include "model/recording/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +13,14 @@
 
 #include <zstd.h>
 
-#include "model/tape/tape_parts.h"
+#include "model/recording/recording_parts.h"
 
-struct tape {
+struct recording {
     char *file;
     int fd;
-    struct tape_index index;
+    struct recording_index index;
     ZSTD_DCtx *unpacker;
-    int at; /* the piece whose bytes are in raw; -1 = none */
+    int at; /* the entry whose bytes are in raw; -1 = none */
     struct buf raw;
 };
 
@@ -41,85 +41,85 @@ open_file(const char *file, struct err *e)
     return -1;
 }
 
-struct tape *
-tape_open(const char *file, struct err *e)
+struct recording *
+recording_open(const char *file, struct err *e)
 {
     int fd = open_file(file, e);
 
     if (fd < 0)
         return NULL;
-    struct tape *t = xcalloc(1, sizeof *t);
+    struct recording *t = xcalloc(1, sizeof *t);
     t->file = xstrdup(file);
     t->fd = fd;
     t->at = -1;
     t->unpacker = ZSTD_createDCtx();
     if (!t->unpacker)
         abort();
-    ZSTD_DCtx_setParameter(t->unpacker, ZSTD_d_windowLogMax, TAPE_WINDOW_LOG);
-    bool ok = tape_scan(fd, file, &t->index, e);
+    ZSTD_DCtx_setParameter(t->unpacker, ZSTD_d_windowLogMax, RECORDING_WINDOW_LOG);
+    bool ok = recording_scan(fd, file, &t->index, e);
     if (ok && t->index.n == 0)
         ok =
             fail(e, ERR_DATA, "%s: holds nothing whole (byte %lld)", file, (long long)t->index.end);
     if (!ok) {
-        tape_close(t);
+        recording_close(t);
         return NULL;
     }
     return t;
 }
 
 void
-tape_close(struct tape *t)
+recording_close(struct recording *t)
 {
     if (!t)
         return;
     close(t->fd);
     ZSTD_freeDCtx(t->unpacker);
-    free(t->index.pieces);
+    free(t->index.entries);
     buf_free(&t->raw);
     free(t->file);
     free(t);
 }
 
 int
-tape_pieces(const struct tape *t)
+recording_entries(const struct recording *t)
 {
     return t->index.n;
 }
 
 int64_t
-tape_at_ms(const struct tape *t, int piece)
+recording_at_ms(const struct recording *t, int entry)
 {
-    return t->index.pieces[piece].at_ms;
+    return t->index.entries[entry].at_ms;
 }
 
 int
-tape_frame(const struct tape *t, int piece)
+recording_frame(const struct recording *t, int entry)
 {
-    while (piece > 0 && !t->index.pieces[piece].begins)
-        piece--;
-    return piece;
+    while (entry > 0 && !t->index.entries[entry].begins)
+        entry--;
+    return entry;
 }
 
 bool
-tape_begins(const struct tape *t, int piece)
+recording_begins(const struct recording *t, int entry)
 {
-    return piece == 0 || t->index.pieces[piece].begins;
+    return entry == 0 || t->index.entries[entry].begins;
 }
 
 int64_t
-tape_offset(const struct tape *t, int piece)
+recording_offset(const struct recording *t, int entry)
 {
-    return t->index.pieces[piece].offset;
+    return t->index.entries[entry].offset;
 }
 
 int
-tape_find(const struct tape *t, int64_t at_ms)
+recording_find(const struct recording *t, int64_t at_ms)
 {
-    int low = 0, high = t->index.n; /* pieces before low are at or before, from high on later */
+    int low = 0, high = t->index.n; /* entries before low are at or before, from high on later */
 
     while (low < high) {
         int mid = low + (high - low) / 2;
-        if (t->index.pieces[mid].at_ms <= at_ms)
+        if (t->index.entries[mid].at_ms <= at_ms)
             low = mid + 1;
         else
             high = mid;
@@ -128,20 +128,21 @@ tape_find(const struct tape *t, int64_t at_ms)
 }
 
 int64_t
-tape_damage(const struct tape *t, int64_t *lost)
+recording_damage(const struct recording *t, int64_t *lost)
 {
     *lost = t->index.size - t->index.end;
     return *lost > 0 ? t->index.end : 0;
 }
 
 static bool
-damaged(const struct tape *t, const struct tape_piece *p, const char *why, struct err *e)
+damaged(const struct recording *t, const struct recording_entry *p, const char *why, struct err *e)
 {
     return fail(e, ERR_DATA, "%s: damaged at byte %lld (%s)", t->file, (long long)p->offset, why);
 }
 
 static bool
-unpack(struct tape *t, const struct tape_piece *p, const unsigned char *packed, struct err *e)
+unpack(struct recording *t, const struct recording_entry *p, const unsigned char *packed,
+       struct err *e)
 {
     ZSTD_inBuffer in = {packed, p->packed, 0};
     char part[16384];
@@ -164,32 +165,32 @@ unpack(struct tape *t, const struct tape_piece *p, const unsigned char *packed, 
 }
 
 static bool
-read_one(struct tape *t, int piece, struct err *e)
+read_one(struct recording *t, int entry, struct err *e)
 {
-    const struct tape_piece *p = &t->index.pieces[piece];
+    const struct recording_entry *p = &t->index.entries[entry];
     unsigned char *packed;
 
     t->at = -1;
     if (p->begins)
         ZSTD_DCtx_reset(t->unpacker, ZSTD_reset_session_only);
-    if (!tape_load(t->fd, t->file, p, &packed, e))
+    if (!recording_load(t->fd, t->file, p, &packed, e))
         return false;
     bool ok = unpack(t, p, packed, e);
     free(packed);
     if (ok)
-        t->at = piece;
+        t->at = entry;
     return ok;
 }
 
 bool
-tape_read(struct tape *t, int piece, const struct buf **raw, struct err *e)
+recording_read(struct recording *t, int entry, const struct buf **raw, struct err *e)
 {
-    bool goes_on = t->at >= 0 && t->at == piece - 1 && !t->index.pieces[piece].begins;
-    int frame = goes_on ? t->at : tape_frame(t, piece), from = frame;
+    bool goes_on = t->at >= 0 && t->at == entry - 1 && !t->index.entries[entry].begins;
+    int frame = goes_on ? t->at : recording_frame(t, entry), from = frame;
 
-    if (t->at >= frame && t->at <= piece)
+    if (t->at >= frame && t->at <= entry)
         from = t->at + 1;
-    for (int i = from; i <= piece; i++)
+    for (int i = from; i <= entry; i++)
         if (!read_one(t, i, e))
             return false;
     *raw = &t->raw;
