@@ -37,28 +37,28 @@ action_touch(struct action *a)
 static void
 free_now(struct action *a)
 {
-    for (int i = 0; i < a->nids; i++)
-        free(a->ids[i]);
-    free(a->ids);
-    for (int i = 0; i < a->nchanged; i++)
-        free(a->changed[i]);
-    free(a->changed);
-    free(a->reason_prefix);
+    for (int i = 0; i < a->rows.n; i++)
+        free(a->rows.ids[i]);
+    free(a->rows.ids);
+    for (int i = 0; i < a->done.n; i++)
+        free(a->done.ids[i]);
+    free(a->done.ids);
+    free(a->how.reason_prefix);
     params_done(&a->params);
-    params_done(&a->search);
-    row_counts_clear(&a->effects);
-    row_counts_clear(&a->outcome);
-    rowset_free(&a->nodes);
-    free(a->about);
-    free(a->busy);
-    free(a->notes);
-    free(a->waits);
-    free(a->what);
-    free(a->where);
-    free(a->these);
-    free(a->sql);
-    free(a->summary);
-    free(a->challenge);
+    params_done(&a->rows.search);
+    row_counts_clear(&a->preview.effects);
+    row_counts_clear(&a->done.counts);
+    rowset_free(&a->preview.nodes);
+    free(a->how.about);
+    free(a->preview.busy);
+    free(a->preview.notes);
+    free(a->run.waits);
+    free(a->preview.what);
+    free(a->preview.where);
+    free(a->preview.these);
+    free(a->preview.sql);
+    free(a->preview.summary);
+    free(a->preview.challenge);
     free(a);
 }
 
@@ -130,7 +130,7 @@ may_pass(const struct err *e)
 static bool
 may_ask_again(const struct action *a)
 {
-    return a->audited || !a->in_doubt || a->act != ACT_CRON_RUN;
+    return a->audited || !a->run.in_doubt || a->act != ACT_CRON_RUN;
 }
 
 static void
@@ -138,12 +138,13 @@ lost(struct action *a, const struct db_reply *reply)
 {
     int64_t now = clock_ms();
 
-    a->in_doubt |= reply->in_doubt;
-    if (!a->lost_ms)
-        a->lost_ms = now;
+    a->run.in_doubt |= reply->in_doubt;
+    if (!a->run.lost_ms)
+        a->run.lost_ms = now;
     a->error = reply->err;
-    if (a->stop || !may_ask_again(a) || (a->give_up_ms && now - a->lost_ms >= a->give_up_ms)) {
-        action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, NULL);
+    if (a->run.stop || !may_ask_again(a) ||
+        (a->how.give_up_ms && now - a->run.lost_ms >= a->how.give_up_ms)) {
+        action_end(a, a->run.in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, NULL);
         return;
     }
     a->state = ACTION_WAITING;
@@ -161,9 +162,10 @@ holder_came(void *ctx, struct db_reply *reply)
     if (!action_answered(a))
         return;
     bool ok = e.kind == ERR_NONE && record_decode(&record_effect, db_take(reply, 0), &rows, &e);
-    if (ok && rows.n > 0 && a->waits) {
-        free(a->waits);
-        a->waits = xasprintf("waits for a lock: %s", ((const struct effect_row *)rows.rows)->why);
+    if (ok && rows.n > 0 && a->run.waits) {
+        free(a->run.waits);
+        a->run.waits =
+            xasprintf("waits for a lock: %s", ((const struct effect_row *)rows.rows)->why);
         action_touch(a);
     }
     rowset_free(&rows);
@@ -176,9 +178,9 @@ ask_holder(struct action *a)
     struct db_param schema = {.value = adapter_schema(a->adapter)};
     struct db_stmt stmt = {.sql = console_sql("holders"), .params = &schema, .nparams = 1};
 
-    if (!a->waits || a->tries == 1) {
-        free(a->waits);
-        a->waits = xstrdup("waits for a lock");
+    if (!a->run.waits || a->run.tries == 1) {
+        free(a->run.waits);
+        a->run.waits = xstrdup("waits for a lock");
     }
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, RECONNECT_MS,
                holder_came);
@@ -189,18 +191,18 @@ ask_holder(struct action *a)
 static bool
 narrowed(struct action *a, const struct err *e)
 {
-    if (a->audited || !a->ids || strcmp(e->sqlstate, "23505") != 0)
+    if (a->audited || !a->rows.ids || strcmp(e->sqlstate, "23505") != 0)
         return false;
-    a->tries = 0;
-    a->in_doubt = false; /* the batch has the same error, so the attempt whose answer was lost
+    a->run.tries = 0;
+    a->run.in_doubt = false; /* the batch has the same error, so the attempt whose answer was lost
                             failed, too */
-    if (a->chunk > 1) {
-        a->clash = true;
-        a->narrow = a->chunk / 2;
+    if (a->run.chunk > 1) {
+        a->run.clash = true;
+        a->run.narrow = a->run.chunk / 2;
     } else {
         action_add_duplicate(a, e);
-        a->at++;
-        a->narrow = 1;
+        a->run.at++;
+        a->run.narrow = 1;
     }
     return true;
 }
@@ -210,10 +212,10 @@ next_batch(struct action *a, bool more, int64_t pause_ms)
 {
     if (a->state == ACTION_PREVIEWING && !more) {
         action_tried(a);
-    } else if (!more || a->stop) {
+    } else if (!more || a->run.stop) {
         action_end(a, more ? ACTION_STOPPED : ACTION_DONE, NULL);
     } else {
-        a->batch++;
+        a->run.batch++;
         again_in(a, pause_ms);
         action_touch(a);
     }
@@ -227,17 +229,17 @@ batch_failed(struct action *a, const struct db_reply *reply)
 
     if (e->kind == ERR_CONN && !trying) {
         lost(a, reply);
-    } else if (may_pass(e) && ++a->tries < TRIES_MOST && !a->stop) {
-        again_in(a, (int64_t)FIRST_WAIT_MS << a->tries);
+    } else if (may_pass(e) && ++a->run.tries < TRIES_MOST && !a->run.stop) {
+        again_in(a, (int64_t)FIRST_WAIT_MS << a->run.tries);
         if (!strcmp(e->sqlstate, "55P03"))
             ask_holder(a);
         action_touch(a);
     } else if (narrowed(a, e)) {
-        next_batch(a, a->at < a->nids, 0);
-    } else if (a->in_doubt && e->kind == ERR_DENIED) {
+        next_batch(a, a->run.at < a->rows.n, 0);
+    } else if (a->run.in_doubt && e->kind == ERR_DENIED) {
         /* the batch may have been done where it was sent first */
         action_end(a, ACTION_DOUBTFUL, e);
-    } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->batch == 1) {
+    } else if ((e->kind == ERR_REFUSED || e->kind == ERR_DENIED) && a->run.batch == 1) {
         action_end(a, ACTION_REFUSED, e);
     } else {
         action_end(a, ACTION_FAILED, e);
@@ -255,7 +257,7 @@ was_full(const struct action *a, const struct rowset *rows)
         return false;
     for (int i = 0; i < rows->n; i++)
         changed += *row[i].state != 0;
-    return changed > 0 && rows->n >= a->batch_size && a->state != ACTION_PREVIEWING;
+    return changed > 0 && rows->n >= a->how.batch_size && a->state != ACTION_PREVIEWING;
 }
 
 /* The next batch starts where this one ended; false = there is none. */
@@ -266,16 +268,16 @@ move_on(struct action *a, const struct rowset *rows)
         rows->n ? (const struct change_row *)rows->rows + rows->n - 1 : NULL;
     const char *cursor = a->params.value[PARAM_CURSOR];
 
-    if (a->ids) {
-        a->at += a->chunk;
-        a->narrow = a->narrow * 2 >= a->batch_size ? 0 : a->narrow * 2;
-        return a->at < a->nids;
+    if (a->rows.ids) {
+        a->run.at += a->run.chunk;
+        a->run.narrow = a->run.narrow * 2 >= a->how.batch_size ? 0 : a->run.narrow * 2;
+        return a->run.at < a->rows.n;
     }
     if (act_infos[a->act].once || !last)
         return false;
     if (!*last->cursor)
         return was_full(a, rows);
-    if (cursor && !strcmp(cursor, last->cursor) && row_counts_sum(&a->outcome, true) == 0)
+    if (cursor && !strcmp(cursor, last->cursor) && row_counts_sum(&a->done.counts, true) == 0)
         return false; /* if the cursor does not change, the same batch would be asked for ever */
     params_set(&a->params, PARAM_CURSOR, last->cursor);
     return true;
@@ -287,16 +289,17 @@ move_on(struct action *a, const struct rowset *rows)
 static void
 adapt_batch_size(struct action *a, int64_t took_us)
 {
-    bool counted = a->batch == 1; /* the first batch also compares the count, so its time says
+    bool counted = a->run.batch == 1; /* the first batch also compares the count, so its time says
                                      little */
 
     if (a->act != ACT_PURGE || !a->audited || counted)
         return;
     if (took_us < QUICK_US)
-        a->batch_size = a->batch_size * 2 < PURGE_MOST ? a->batch_size * 2 : PURGE_MOST;
+        a->how.batch_size = a->how.batch_size * 2 < PURGE_MOST ? a->how.batch_size * 2 : PURGE_MOST;
     else if (took_us > SLOW_US)
-        a->batch_size = a->batch_size / 2 > PURGE_LEAST ? a->batch_size / 2 : PURGE_LEAST;
-    params_set_int(&a->params, PARAM_LIMIT, a->batch_size);
+        a->how.batch_size =
+            a->how.batch_size / 2 > PURGE_LEAST ? a->how.batch_size / 2 : PURGE_LEAST;
+    params_set_int(&a->params, PARAM_LIMIT, a->how.batch_size);
 }
 
 static void
@@ -321,14 +324,14 @@ batch_came(void *ctx, struct db_reply *reply)
     action_count_rows(a, &rows);
     bool more = move_on(a, &rows);
     rowset_free(&rows);
-    free(a->waits);
-    a->waits = NULL;
-    if (reply->took_us > a->slowest_us)
-        a->slowest_us = reply->took_us;
+    free(a->run.waits);
+    a->run.waits = NULL;
+    if (reply->took_us > a->run.slowest_us)
+        a->run.slowest_us = reply->took_us;
     adapt_batch_size(a, reply->took_us);
-    a->tries = 0;
-    a->lost_ms = 0;
-    a->in_doubt = false;
+    a->run.tries = 0;
+    a->run.lost_ms = 0;
+    a->run.in_doubt = false;
     a->error = (struct err){0};
     /* pause for as long as the batch took, because deleted rows make work for vacuum and replicas
      */
@@ -345,7 +348,7 @@ action_has_moved(struct action *a)
     fail(&e, ERR_REFUSED,
          "the schema holds another queue now than when this action began: look again before you "
          "act");
-    action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, &e);
+    action_end(a, a->run.in_doubt ? ACTION_DOUBTFUL : ACTION_FAILED, &e);
     return true;
 }
 
@@ -359,21 +362,22 @@ ask_batch(void *ctx)
     a->timer = 0;
     if (action_has_moved(a))
         return;
-    if (a->stop && !a->in_doubt && a->tries == 0) {
+    if (a->run.stop && !a->run.in_doubt && a->run.tries == 0) {
         action_end(a, ACTION_STOPPED, NULL);
         return;
     }
-    if (a->ids) {
-        int most = a->narrow ? a->narrow : a->batch_size;
-        a->chunk = a->nids - a->at < most ? a->nids - a->at : most;
-        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids + a->at, a->chunk);
+    if (a->rows.ids) {
+        int most = a->run.narrow ? a->run.narrow : a->how.batch_size;
+        a->run.chunk = a->rows.n - a->run.at < most ? a->rows.n - a->run.at : most;
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->rows.ids + a->run.at,
+                        a->run.chunk);
     }
-    params_set_int(&a->params, PARAM_BATCH, a->batch);
+    params_set_int(&a->params, PARAM_BATCH, a->run.batch);
     struct db_stmt stmt = adapter_bind(a->adapter, a->section, &a->params, storage);
     if (trying)
-        action_is_busy(a, "trying it, to be rolled back", a->at, a->nids);
+        action_is_busy(a, "trying it, to be rolled back", a->run.at, a->rows.n);
     struct db_call call = {.stmts = &stmt, .n = 1, .dry = trying};
-    if (a->batch == 1 && a->params.value[PARAM_EXPECTED])
+    if (a->run.batch == 1 && a->params.value[PARAM_EXPECTED])
         call.statement_timeout_ms = ACTION_COUNT_MS;
     action_ask(a, &call, RECONNECT_MS, batch_came);
     action_touch(a);
@@ -382,14 +386,14 @@ ask_batch(void *ctx)
 void
 action_try(struct action *a)
 {
-    a->batch = 1;
+    a->run.batch = 1;
     ask_batch(a);
 }
 
 bool
 action_can_hold_count(const struct action *a)
 {
-    bool is_one_batch = !a->ids || a->nids <= a->batch_size;
+    bool is_one_batch = !a->rows.ids || a->rows.n <= a->how.batch_size;
 
     return is_one_batch && adapter_takes(a->adapter, a->section, PARAM_EXPECTED);
 }
@@ -399,10 +403,10 @@ action_can_hold_count(const struct action *a)
 static void
 say_recount(struct action *a)
 {
-    if (!a->params.value[PARAM_EXPECTED] || a->preview_us < NOTABLE_US)
+    if (!a->params.value[PARAM_EXPECTED] || a->preview.took_us < NOTABLE_US)
         return;
-    a->waits = xasprintf("counts again whether the number is unchanged: about %lld s",
-                         (long long)((a->preview_us + 999999) / 1000000));
+    a->run.waits = xasprintf("counts again whether the number is unchanged: about %lld s",
+                             (long long)((a->preview.took_us + 999999) / 1000000));
 }
 
 void
@@ -413,13 +417,13 @@ action_start(struct action *a, bool force)
         params_set(&a->params, PARAM_EXPECTED, NULL);
     if (force)
         params_set_bool(&a->params, PARAM_FORCE, true);
-    a->started_ms = clock_ms();
-    if (a->ids && a->nids == 0) {
+    a->run.started_ms = clock_ms();
+    if (a->rows.ids && a->rows.n == 0) {
         action_end(a, ACTION_DONE, NULL);
         return;
     }
     a->state = ACTION_RUNNING;
-    a->batch = 1;
+    a->run.batch = 1;
     say_recount(a);
     ask_batch(a);
 }
@@ -428,7 +432,7 @@ void
 action_hold_count(struct action *a)
 {
     if (action_can_hold_count(a))
-        params_set_int(&a->params, PARAM_EXPECTED, row_counts_sum(&a->effects, true));
+        params_set_int(&a->params, PARAM_EXPECTED, row_counts_sum(&a->preview.effects, true));
 }
 
 static void
@@ -442,13 +446,13 @@ forget_timer(struct action *a)
 void
 action_stop(struct action *a)
 {
-    a->stop = true;
+    a->run.stop = true;
     if (a->state == ACTION_PREVIEWING || a->state == ACTION_READY) {
         forget_timer(a);
         action_end(a, ACTION_STOPPED, NULL);
     } else if (a->state == ACTION_WAITING && a->timer) {
         forget_timer(a);
-        action_end(a, a->in_doubt ? ACTION_DOUBTFUL : ACTION_STOPPED, NULL);
+        action_end(a, a->run.in_doubt ? ACTION_DOUBTFUL : ACTION_STOPPED, NULL);
     }
     action_touch(a);
 }
@@ -488,15 +492,16 @@ action_act(const struct action *a)
 struct progress
 action_progress(const struct action *a)
 {
-    struct progress p = {.changed = row_counts_sum(&a->outcome, true),
-                         .skipped = row_counts_sum(&a->outcome, false),
-                         .total =
-                             row_counts_sum(&a->effects, true) + row_counts_sum(&a->effects, false),
-                         .batches = a->batch,
+    struct progress p = {.changed = row_counts_sum(&a->done.counts, true),
+                         .skipped = row_counts_sum(&a->done.counts, false),
+                         .total = row_counts_sum(&a->preview.effects, true) +
+                                  row_counts_sum(&a->preview.effects, false),
+                         .batches = a->run.batch,
                          .rate = (double)NAN,
                          .left_ms = -1,
-                         .slowest_us = a->slowest_us};
-    int64_t ms = a->started_ms ? clock_ms() - a->started_ms : 0, done = p.changed + p.skipped;
+                         .slowest_us = a->run.slowest_us};
+    int64_t ms = a->run.started_ms ? clock_ms() - a->run.started_ms : 0,
+            done = p.changed + p.skipped;
 
     if (done > 0 && ms > 0) {
         p.rate = (double)done * 1000.0 / (double)ms;

@@ -280,12 +280,12 @@ all_answered(const struct canary *c)
 static void
 count_rest(struct canary *c)
 {
-    const char **ids = xcalloc((size_t)c->few->nids + 1, sizeof *ids);
+    const char **ids = xcalloc((size_t)c->few->rows.n + 1, sizeof *ids);
     char *prefix = xasprintf("rest of action %s", action_id(c->few));
     int n = 0;
 
-    for (; n < c->few->nids; n++)
-        ids[n] = c->few->ids[n];
+    for (; n < c->few->rows.n; n++)
+        ids[n] = c->few->rows.ids[n];
     c->state = CANARY_COUNTING;
     c->rest = action_rest(c->whole, ids, n, prefix);
     c->seen = action_generation(c->rest);
@@ -303,7 +303,7 @@ lost(struct canary *c, const struct err *e)
 
     if (!c->lost_ms)
         c->lost_ms = now;
-    if (passes && !(c->whole->give_up_ms && now - c->lost_ms >= c->whole->give_up_ms)) {
+    if (passes && !(c->whole->how.give_up_ms && now - c->lost_ms >= c->whole->how.give_up_ms)) {
         free(c->away);
         c->away =
             xasprintf("%s: asks again; the %d that were tried go on, the rest is as it was",
@@ -420,7 +420,7 @@ look(void *ctx)
     c->timer = 0;
     if (c->state != CANARY_WATCHING || c->looking || has_moved(c))
         return;
-    params_set_list(&p, PARAM_IDS, c->few ? (const char *const *)c->few->changed : NULL, c->n);
+    params_set_list(&p, PARAM_IDS, c->few ? (const char *const *)c->few->done.ids : NULL, c->n);
     params_set_int(&p, PARAM_LIMIT, c->n);
     stmts[n] = adapter_bind(c->adapter, SEC_JOBS, &p, storage[n]);
     n++;
@@ -509,13 +509,13 @@ choose(struct canary *c)
     int64_t places[CANARY_MOST];
     const char *ids[CANARY_MOST];
 
-    if (!w->ids) {
+    if (!w->rows.ids) {
         ask_sample(c);
         return;
     }
-    int n = canary_places(w->nids, c->wanted, places);
+    int n = canary_places(w->rows.n, c->wanted, places);
     for (int i = 0; i < n; i++)
-        ids[i] = w->ids[places[i]];
+        ids[i] = w->rows.ids[places[i]];
     try_few(c, ids, n);
 }
 
@@ -523,8 +523,9 @@ choose(struct canary *c)
 static bool
 has_finished(const struct action *a)
 {
-    for (int i = 0; i < a->effects.n; i++)
-        if (*a->effects.rows[i].state && strstr(a->effects.rows[i].why, "as a new job"))
+    for (int i = 0; i < a->preview.effects.n; i++)
+        if (*a->preview.effects.rows[i].state &&
+            strstr(a->preview.effects.rows[i].why, "as a new job"))
             return true;
     return false;
 }
@@ -537,7 +538,7 @@ canary_fits(const struct action *a)
     return a->act == ACT_REQUEUE && a->state == ACTION_READY && a->audited &&
            adapter_takes(ad, SEC_REQUEUE, PARAM_N) &&
            adapter_takes(ad, SEC_REQUEUE, PARAM_ACTION) && adapter_takes(ad, SEC_JOBS, PARAM_IDS) &&
-           (a->ids || adapter_has(ad, SEC_REQUEUE_SAMPLE)) && !has_finished(a);
+           (a->rows.ids || adapter_has(ad, SEC_REQUEUE_SAMPLE)) && !has_finished(a);
 }
 
 struct canary *
@@ -563,11 +564,10 @@ canary_new(struct action *whole, int n, int wait_ms)
 static void
 watch(struct canary *c)
 {
-    c->n =
-        c->few->nchanged < CANARY_MOST ? c->few->nchanged : CANARY_MOST; /* a server may say more */
+    c->n = c->few->done.n < CANARY_MOST ? c->few->done.n : CANARY_MOST; /* a server may say more */
     c->jobs = xcalloc((size_t)c->n + 1, sizeof *c->jobs);
     for (int i = 0; i < c->n; i++)
-        c->jobs[i] = (struct tried_job){.id = xstrdup(c->few->changed[i]),
+        c->jobs[i] = (struct tried_job){.id = xstrdup(c->few->done.ids[i]),
                                         .queue = xstrdup(""),
                                         .node = xstrdup(""),
                                         .error = xstrdup(""),
@@ -600,7 +600,7 @@ update_few(struct canary *c)
         watch(c);
         break;
     case ACTION_STOPPED:
-        if (c->few->nchanged > 0)
+        if (c->few->done.n > 0)
             watch(c);
         else
             over(c, false, 3, xstrdup("nothing was changed"));

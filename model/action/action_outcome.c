@@ -71,7 +71,7 @@ is_trying(const struct action *a)
 static struct row_counts *
 row_counts_of(struct action *a)
 {
-    return is_trying(a) ? &a->effects : &a->outcome;
+    return is_trying(a) ? &a->preview.effects : &a->done.counts;
 }
 
 const char *
@@ -85,9 +85,9 @@ static void
 add_missing(const struct action *a, struct row_counts *t, int n)
 {
     const char *guard = action_note(a, "guard");
-    char *why = a->in_doubt ? xstrdup(WHY_LOST)
-                : guard     ? xasprintf("%s takes %s", act_infos[a->act].name, guard)
-                            : xstrdup("its state does not allow this any more");
+    char *why = a->run.in_doubt ? xstrdup(WHY_LOST)
+                : guard         ? xasprintf("%s takes %s", act_infos[a->act].name, guard)
+                                : xstrdup("its state does not allow this any more");
 
     row_counts_add(t, "", why, n);
     free(why);
@@ -120,8 +120,8 @@ distinct(const struct rowset *rows)
 static void
 keep_changed(struct action *a, const struct change_row *row)
 {
-    a->changed = xreallocarray(a->changed, (size_t)a->nchanged + 1, sizeof *a->changed);
-    a->changed[a->nchanged++] = xstrdup(row->id);
+    a->done.ids = xreallocarray(a->done.ids, (size_t)a->done.n + 1, sizeof *a->done.ids);
+    a->done.ids[a->done.n++] = xstrdup(row->id);
 }
 
 void
@@ -130,16 +130,16 @@ action_count_rows(struct action *a, const struct rowset *rows)
     const struct change_row *row = rows->rows;
     struct row_counts *t = row_counts_of(a);
 
-    for (int i = 0; i < rows->n && a->keeps_changed && !is_trying(a); i++)
+    for (int i = 0; i < rows->n && a->how.keeps_changed && !is_trying(a); i++)
         if (*row[i].state)
             keep_changed(a, &row[i]);
     for (int i = 0; i < rows->n; i++)
         if (row[i].n != 0) /* 0: the batch found nothing, but its cursor leads on */
             row_counts_add(t, row[i].state, row[i].why, row[i].n == FIELD_NULL ? 1 : row[i].n);
-    a->was_lost |= a->in_doubt && !a->audited;
-    if (a->audited || !a->ids)
+    a->run.was_lost |= a->run.in_doubt && !a->audited;
+    if (a->audited || !a->rows.ids)
         return;
-    int missing = a->chunk - distinct(rows);
+    int missing = a->run.chunk - distinct(rows);
     if (missing > 0)
         add_missing(a, t, missing);
 }
@@ -158,12 +158,12 @@ action_add_duplicate(struct action *a, const struct err *e)
 void
 action_tried(struct action *a)
 {
-    int n = a->nids < a->batch_size ? a->nids : a->batch_size;
+    int n = a->rows.n < a->how.batch_size ? a->rows.n : a->how.batch_size;
 
-    a->batch = a->at = a->tries = a->narrow = 0;
-    a->slowest_us = 0;
-    if (a->ids) /* as the first batch will send them, because the dialog shows the statement */
-        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, n);
+    a->run.batch = a->run.at = a->run.tries = a->run.narrow = 0;
+    a->run.slowest_us = 0;
+    if (a->rows.ids) /* as the first batch will send them, because the dialog shows the statement */
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->rows.ids, n);
     params_set(&a->params, PARAM_CURSOR, NULL);
     action_previewed(a);
 }
@@ -175,13 +175,13 @@ action_is_busy(struct action *a, const char *what, int n, int of)
                   : n ? xasprintf("%s: %d so far", what, n)
                       : xstrdup(what);
 
-    free(a->busy);
-    a->busy = words;
+    free(a->preview.busy);
+    a->preview.busy = words;
     action_touch(a);
 }
 
 const char *
 action_busy(const struct action *a)
 {
-    return a->busy ? a->busy : "counting what this would change";
+    return a->preview.busy ? a->preview.busy : "counting what this would change";
 }

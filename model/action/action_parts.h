@@ -21,6 +21,61 @@ void row_counts_clear(struct row_counts *t);
 /* Sum of the rows that changed (state is not empty), or of the others. */
 int64_t row_counts_sum(const struct row_counts *t, bool changed);
 
+/* action_request.c: which rows */
+struct action_rows {
+    char **ids; /* NULL = by predicate */
+    int n, cap;
+    bool gather; /* the section does not take the whole predicate: ids are looked up first */
+    struct params search; /* the predicate of that look-up */
+    bool frozen;          /* its predicate or its ids are taken from an earlier preview */
+};
+
+/* action_request.c: how it is done */
+struct action_how {
+    int give_up_ms, batch_size;
+    bool all_leases, typed;
+    bool keeps_changed;  /* the ids of the rows that changed */
+    char *reason_prefix; /* text before the user's reason; NULL = none */
+    char *about;         /* NULL = nothing */
+    int64_t older_than_ms;
+    int64_t spread_ms;
+    int64_t at_ms; /* act "time": the point in time that the intent names; 0 = none */
+    int64_t in_ms; /* otherwise: how long after the preview; 0 = at once */
+};
+
+/* action_preview.c, action_view.c: what it would change */
+struct action_preview {
+    int64_t expected;
+    int64_t now_ms;  /* the server's clock at the preview */
+    int64_t took_us; /* how long the count took */
+    bool no_node;    /* no node has this name, and no lease is held under it */
+    bool no_queue;   /* no job was ever seen in the queue that the predicate names */
+    struct row_counts effects;
+    struct rowset nodes; /* evidence */
+    const struct node_row *evidence;
+    char *what, *where, *these, *notes, *sql, *summary, *challenge;
+    char *busy; /* what the preview is doing; NULL = counting */
+};
+
+/* action.c: the batches */
+struct action_run {
+    int batch, at, tries; /* batch under way, first id of it, how often it was asked */
+    int chunk;            /* ids in it */
+    int narrow;           /* most ids in the next batch, after a duplicate; 0 = batch_size */
+    bool clash;           /* a job of the batch has the unique key of another job */
+    bool was_lost;        /* an answer was lost, and its batch was asked again */
+    bool stop, in_doubt;
+    char *waits; /* who blocks the batch, or why it takes long; NULL = nothing */
+    int64_t started_ms, lost_ms, slowest_us;
+};
+
+/* action_outcome.c: what it has changed */
+struct action_done {
+    struct row_counts counts;
+    char **ids; /* if how.keeps_changed: the ids of the rows that changed */
+    int n;
+};
+
 struct action {
     struct loop *loop;
     struct db *db;
@@ -29,52 +84,20 @@ struct action {
     enum act act;
     struct params params; /* of the preview and of every batch */
     char id[40];
-    char **ids; /* NULL = by predicate */
-    int nids, cap;
-    bool gather; /* the section does not take the whole predicate: ids are looked up first */
-    struct params search; /* the predicate of that look-up */
     enum section_id section;
     bool audited; /* the server keeps a record, and knows a batch that is asked again */
-    int64_t expected;
-    int give_up_ms, batch_size;
-    bool all_leases, typed;
-    bool frozen;         /* its predicate or its ids are taken from an earlier preview */
-    char *reason_prefix; /* text before the user's reason; NULL = none */
-    bool keeps_changed;
-    char **changed; /* if keeps_changed: the ids of the rows that changed */
-    int nchanged;
-    bool no_node;  /* no node has this name, and no lease is held under it */
-    bool no_queue; /* no job was ever seen in the queue that the predicate names */
-    char *about;   /* NULL = nothing */
-    int64_t older_than_ms;
-    int64_t spread_ms;
-    int64_t at_ms; /* act "time": the point in time that the intent names; 0 = none */
-    int64_t in_ms; /* otherwise: how long after the preview; 0 = at once */
+    struct action_rows rows;
+    struct action_how how;
+    struct action_preview preview;
+    struct action_run run;
+    struct action_done done;
 
     enum action_state state;
     uint64_t generation;
     struct err error;
-    bool orphan;    /* freed while a call had no answer: that answer frees the memory */
-    int calls;      /* calls that have no answer yet */
-    int timer;      /* 0 = none */
-    int64_t now_ms; /* the server's clock at the preview */
-
-    struct row_counts effects;
-    struct rowset nodes; /* evidence */
-    const struct node_row *evidence;
-    char *what, *where, *these, *notes, *sql, *summary, *challenge;
-    char *busy; /* what the preview is doing; NULL = counting */
-
-    int batch, at, tries; /* batch under way, first id of it, how often it was asked */
-    int chunk;            /* ids in it */
-    int narrow;           /* most ids in the next batch, after a duplicate; 0 = batch_size */
-    bool clash;           /* a job of the batch has the unique key of another job */
-    bool was_lost;        /* an answer was lost, and its batch was asked again */
-    bool stop, in_doubt;
-    char *waits; /* who blocks the batch, or why it takes long; NULL = nothing */
-    struct row_counts outcome;
-    int64_t started_ms, lost_ms, slowest_us;
-    int64_t preview_us; /* how long the count took */
+    bool orphan; /* freed while a call had no answer: that answer frees the memory */
+    int calls;   /* calls that have no answer yet */
+    int timer;   /* 0 = none */
 };
 
 void action_touch(struct action *a);

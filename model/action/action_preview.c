@@ -27,12 +27,12 @@ static void ask_page(struct action *a);
 static void
 find_evidence(struct action *a)
 {
-    const struct node_row *rows = a->nodes.rows;
+    const struct node_row *rows = a->preview.nodes.rows;
     const char *node = a->params.value[PARAM_NODE];
 
-    for (int i = 0; node && i < a->nodes.n; i++)
+    for (int i = 0; node && i < a->preview.nodes.n; i++)
         if (!strcmp(rows[i].node, node))
-            a->evidence = &rows[i];
+            a->preview.evidence = &rows[i];
 }
 
 static bool
@@ -44,14 +44,14 @@ wants_evidence(const struct action *a)
 void
 action_previewed(struct action *a)
 {
-    int64_t n = row_counts_sum(&a->effects, true);
+    int64_t n = row_counts_sum(&a->preview.effects, true);
     struct err e = {0};
 
-    a->no_node = a->effects.n == 0 && wants_evidence(a) && !a->evidence;
+    a->preview.no_node = a->preview.effects.n == 0 && wants_evidence(a) && !a->preview.evidence;
     action_make_texts(a);
-    if (a->expected >= 0 && a->expected != n) {
+    if (a->preview.expected >= 0 && a->preview.expected != n) {
         fail(&e, ERR_REFUSED, "expected %lld, would change %lld: nothing was changed",
-             (long long)a->expected, (long long)n);
+             (long long)a->preview.expected, (long long)n);
         action_end(a, ACTION_REFUSED, &e);
         return;
     }
@@ -67,17 +67,17 @@ assume_effects(struct action *a)
 {
     const struct act_info *info = &act_infos[a->act];
 
-    if (!a->audited && wants_evidence(a) && !a->evidence)
+    if (!a->audited && wants_evidence(a) && !a->preview.evidence)
         return; /* the node does not exist, so nothing would change */
-    if (!a->ids || a->nids > 0)
-        row_counts_add(&a->effects, info->becomes, "", a->ids ? a->nids : 1);
+    if (!a->rows.ids || a->rows.n > 0)
+        row_counts_add(&a->preview.effects, info->becomes, "", a->rows.ids ? a->rows.n : 1);
 }
 
 /* No section can count: the statement itself runs and is rolled back, and its rows are counted. */
 static bool
 wants_trial(const struct action *a)
 {
-    return !a->audited && !action_note(a, "dry") && !(a->ids && a->nids == 0);
+    return !a->audited && !action_note(a, "dry") && !(a->rows.ids && a->rows.n == 0);
 }
 
 /* The rest of the preview, if there is no preview section. */
@@ -102,7 +102,7 @@ read_effects(struct action *a, struct result *r, struct err *e)
     const struct effect_row *row = rows.rows;
     for (int i = 0; i < rows.n; i++)
         if (row[i].n > 0)
-            row_counts_add(&a->effects, row[i].state, row[i].why, row[i].n);
+            row_counts_add(&a->preview.effects, row[i].state, row[i].why, row[i].n);
     rowset_free(&rows);
     return true;
 }
@@ -113,7 +113,7 @@ has_preview(const struct action *a)
     enum section_id s = act_infos[a->act].preview;
 
     return s != SEC_COUNT && adapter_has(a->adapter, s) &&
-           (!a->ids || adapter_takes(a->adapter, s, PARAM_IDS));
+           (!a->rows.ids || adapter_takes(a->adapter, s, PARAM_IDS));
 }
 
 /* --- a queue that is not there ---------------------------------------------------------------- */
@@ -123,7 +123,7 @@ has_preview(const struct action *a)
 static bool
 wants_queue(const struct action *a)
 {
-    return a->effects.n == 0 && a->params.value[PARAM_QUEUE] &&
+    return a->preview.effects.n == 0 && a->params.value[PARAM_QUEUE] &&
            adapter_has(a->adapter, SEC_QUEUE_SETTINGS);
 }
 
@@ -134,7 +134,7 @@ queue_came(void *ctx, struct db_reply *reply)
 
     if (!action_answered(a))
         return;
-    a->no_queue = reply->err.kind == ERR_NONE && result_rows(reply->results[0]) == 0;
+    a->preview.no_queue = reply->err.kind == ERR_NONE && result_rows(reply->results[0]) == 0;
     action_previewed(a);
 }
 
@@ -161,12 +161,12 @@ previewed(void *ctx, struct db_reply *reply)
 
     if (!action_answered(a))
         return;
-    a->preview_us = reply->took_us;
+    a->preview.took_us = reply->took_us;
     bool ok = e.kind == ERR_NONE;
     if (ok && has_preview(a))
         ok = read_effects(a, db_take(reply, i++), &e);
     if (ok && wants_evidence(a)) {
-        ok = record_decode(&record_node, db_take(reply, i), &a->nodes, &e);
+        ok = record_decode(&record_node, db_take(reply, i), &a->preview.nodes, &e);
         find_evidence(a);
     }
     if (!ok)
@@ -186,8 +186,8 @@ ask_preview(struct action *a)
     struct db_stmt stmts[2];
     int n = 0;
 
-    if (a->ids)
-        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->ids, a->nids);
+    if (a->rows.ids)
+        params_set_list(&a->params, PARAM_IDS, (const char *const *)a->rows.ids, a->rows.n);
     if (has_preview(a)) {
         stmts[n] = adapter_bind(a->adapter, act_infos[a->act].preview, &a->params, storage[n]);
         n++;
@@ -210,11 +210,11 @@ ask_preview(struct action *a)
 static void
 add_id(struct action *a, const char *id)
 {
-    if (a->nids == a->cap) {
-        a->cap = a->cap ? a->cap * 2 : 64;
-        a->ids = xreallocarray(a->ids, (size_t)a->cap, sizeof *a->ids);
+    if (a->rows.n == a->rows.cap) {
+        a->rows.cap = a->rows.cap ? a->rows.cap * 2 : 64;
+        a->rows.ids = xreallocarray(a->rows.ids, (size_t)a->rows.cap, sizeof *a->rows.ids);
     }
-    a->ids[a->nids++] = xstrdup(id);
+    a->rows.ids[a->rows.n++] = xstrdup(id);
 }
 
 static void
@@ -252,9 +252,9 @@ page_came(void *ctx, struct db_reply *reply)
         if (*row[i].id)
             add_id(a, row[i].id);
     if (more)
-        params_set(&a->search, PARAM_CURSOR, row[rows.n - 1].cursor);
+        params_set(&a->rows.search, PARAM_CURSOR, row[rows.n - 1].cursor);
     rowset_free(&rows);
-    if (a->nids > (a->audited ? GATHER_MOST : GATHER_FOREIGN)) {
+    if (a->rows.n > (a->audited ? GATHER_MOST : GATHER_FOREIGN)) {
         refuse_so_many(a);
     } else if (more) {
         ask_page(a);
@@ -272,10 +272,10 @@ ask_page(struct action *a)
 
     if (action_has_moved(a))
         return;
-    params_set_int(&a->search, PARAM_LIMIT, GATHER_PAGE);
-    params_set_int(&a->search, PARAM_N, GATHER_SCAN);
-    struct db_stmt stmt = adapter_bind(a->adapter, SEC_JOBS, &a->search, storage);
-    action_is_busy(a, "looking for the jobs that match", a->nids, 0);
+    params_set_int(&a->rows.search, PARAM_LIMIT, GATHER_PAGE);
+    params_set_int(&a->rows.search, PARAM_N, GATHER_SCAN);
+    struct db_stmt stmt = adapter_bind(a->adapter, SEC_JOBS, &a->rows.search, storage);
+    action_is_busy(a, "looking for the jobs that match", a->rows.n, 0);
     action_ask(a, &(struct db_call){.stmts = &stmt, .n = 1, .dry = true}, CONNECT_MS, page_came);
 }
 
@@ -296,16 +296,17 @@ clock_came(void *ctx, struct db_reply *reply)
         action_end(a, ACTION_FAILED, &e);
         return;
     }
-    a->now_ms = ((const struct spent_row *)rows.rows)->now_ms;
+    a->preview.now_ms = ((const struct spent_row *)rows.rows)->now_ms;
     rowset_free(&rows);
-    if (!a->frozen)
-        params_set_time(&a->params, PARAM_BEFORE, a->now_ms - a->older_than_ms);
+    if (!a->rows.frozen)
+        params_set_time(&a->params, PARAM_BEFORE, a->preview.now_ms - a->how.older_than_ms);
     /* now_ms is rounded up, but "now" must lie in the past */
-    if (a->act == ACT_TIME && !a->at_ms)
-        params_set_time(&a->params, PARAM_AT, a->now_ms + (a->in_ms ? a->in_ms : -1));
-    if (a->gather && !a->frozen) {
-        a->ids = xcalloc(1, sizeof *a->ids);
-        a->cap = 1;
+    if (a->act == ACT_TIME && !a->how.at_ms)
+        params_set_time(&a->params, PARAM_AT,
+                        a->preview.now_ms + (a->how.in_ms ? a->how.in_ms : -1));
+    if (a->rows.gather && !a->rows.frozen) {
+        a->rows.ids = xcalloc(1, sizeof *a->rows.ids);
+        a->rows.cap = 1;
         ask_page(a);
     } else {
         ask_preview(a);

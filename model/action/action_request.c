@@ -33,8 +33,8 @@ take_predicate(struct action *a, const struct intent *in)
     bool fits = a->section != SEC_COUNT && adapter_has(a->adapter, a->section) &&
                 !terms_lacking(a->adapter, a->section, &a->params);
     if (in->where && !fits) {
-        params_copy(&a->search, &a->params);
-        a->gather = true;
+        params_copy(&a->rows.search, &a->params);
+        a->rows.gather = true;
         a->section = info->by_ids;
     }
 }
@@ -49,9 +49,9 @@ static void
 take_ids(struct action *a, const struct intent *in)
 {
     a->section = act_infos[a->act].by_ids;
-    a->ids = xcalloc((size_t)in->nids + 1, sizeof *a->ids);
-    for (; a->nids < in->nids; a->nids++)
-        a->ids[a->nids] = xstrdup(in->ids[a->nids]);
+    a->rows.ids = xcalloc((size_t)in->nids + 1, sizeof *a->rows.ids);
+    for (; a->rows.n < in->nids; a->rows.n++)
+        a->rows.ids[a->rows.n] = xstrdup(in->ids[a->rows.n]);
 }
 
 /* Sorts the ids and drops duplicates, because a preview that counts the rows of the answer counts
@@ -61,15 +61,15 @@ action_sort_ids(struct action *a)
 {
     int n = 0;
 
-    if (a->nids > 0)
-        qsort(a->ids, (size_t)a->nids, sizeof *a->ids, by_text);
-    for (int i = 0; i < a->nids; i++) {
-        if (n > 0 && !strcmp(a->ids[n - 1], a->ids[i]))
-            free(a->ids[i]);
+    if (a->rows.n > 0)
+        qsort(a->rows.ids, (size_t)a->rows.n, sizeof *a->rows.ids, by_text);
+    for (int i = 0; i < a->rows.n; i++) {
+        if (n > 0 && !strcmp(a->rows.ids[n - 1], a->rows.ids[i]))
+            free(a->rows.ids[i]);
         else
-            a->ids[n++] = a->ids[i];
+            a->rows.ids[n++] = a->rows.ids[i];
     }
-    a->nids = n;
+    a->rows.n = n;
 }
 
 static void
@@ -101,7 +101,7 @@ take_options(struct action *a, const struct intent *in)
     params_set_bool(p, PARAM_RESET, in->reset);
     params_set(p, PARAM_ACTION, a->id);
     params_set(p, PARAM_REASON, in->reason);
-    params_set_int(p, PARAM_LIMIT, a->batch_size);
+    params_set_int(p, PARAM_LIMIT, a->how.batch_size);
     if (in->expected >= 0)
         params_set_int(p, PARAM_EXPECTED, in->expected);
 }
@@ -117,16 +117,16 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     a->db = actor;
     a->adapter = adapter;
     a->act = in->act;
-    a->expected = in->expected;
-    a->give_up_ms = in->give_up_ms;
-    a->all_leases = in->all_leases;
-    a->typed = in->typed;
-    a->about = in->about ? xstrdup(in->about) : NULL;
-    a->spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
-    a->at_ms = in->act == ACT_TIME ? in->at_ms : 0;
-    a->in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
-    a->older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
-    a->batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
+    a->preview.expected = in->expected;
+    a->how.give_up_ms = in->give_up_ms;
+    a->how.all_leases = in->all_leases;
+    a->how.typed = in->typed;
+    a->how.about = in->about ? xstrdup(in->about) : NULL;
+    a->how.spread_ms = in->act == ACT_REQUEUE ? in->by_ms : 0;
+    a->how.at_ms = in->act == ACT_TIME ? in->at_ms : 0;
+    a->how.in_ms = in->act == ACT_TIME && !in->at_ms ? in->by_ms : 0;
+    a->how.older_than_ms = in->act == ACT_PURGE ? in->older_than_ms : 0;
+    a->how.batch_size = in->batch_size ? in->batch_size : in->ids ? BATCH_IDS : BATCH_ROWS;
     uuid_generate_random(id);
     uuid_unparse_lower(id, a->id);
     if (in->ids)
@@ -134,10 +134,10 @@ from_intent(struct loop *l, struct db *actor, const struct adapter *adapter,
     else
         take_predicate(a, in);
     a->audited = a->section != SEC_COUNT && adapter_takes(adapter, a->section, PARAM_ACTION);
-    if (a->gather && !a->audited && !in->batch_size)
-        a->batch_size = BATCH_IDS;
+    if (a->rows.gather && !a->audited && !in->batch_size)
+        a->how.batch_size = BATCH_IDS;
     take_options(a, in);
-    a->summary = xstrdup("");
+    a->preview.summary = xstrdup("");
     return a;
 }
 
@@ -150,7 +150,7 @@ option_lacking(const struct action *a, const struct intent *in)
 
     if (in->reset && !adapter_takes(ad, a->section, PARAM_RESET))
         return "start the tries of a job over";
-    if (a->spread_ms && !adapter_takes(ad, a->section, PARAM_BY))
+    if (a->how.spread_ms && !adapter_takes(ad, a->section, PARAM_BY))
         return "spread a requeue over a time";
     if (in->fail && !adapter_takes(ad, a->section, PARAM_FAIL))
         return "end the jobs as failed";
@@ -192,7 +192,7 @@ can_be_done(struct action *a, const struct intent *in, struct err *e)
     const char *lacks = option_lacking(a, in);
     if (lacks)
         return fail(e, ERR_REFUSED, "%s can't %s", adapter_title(ad), lacks);
-    lacks = a->gather ? terms_lacking(ad, SEC_JOBS, &a->search) : NULL;
+    lacks = a->rows.gather ? terms_lacking(ad, SEC_JOBS, &a->rows.search) : NULL;
     if (lacks)
         return fail(e, ERR_REFUSED, "%s can't filter by %s", adapter_title(ad), lacks);
     return a->act != ACT_PRIORITY || act_priority_fits(ad, in->priority, e);
@@ -208,10 +208,11 @@ action_new(struct loop *l, struct db *actor, const struct adapter *adapter, cons
         action_end(a, ACTION_REFUSED, &e);
         return a;
     }
-    if (!a->audited && a->ids)
+    if (!a->audited && a->rows.ids)
         action_sort_ids(a);
-    if (a->act == ACT_RELEASE && !a->ids && !adapter_takes(adapter, a->section, PARAM_EXPIRED_ONLY))
-        a->all_leases = true;
+    if (a->act == ACT_RELEASE && !a->rows.ids &&
+        !adapter_takes(adapter, a->section, PARAM_EXPIRED_ONLY))
+        a->how.all_leases = true;
     action_preview(a);
     return a;
 }
@@ -227,11 +228,11 @@ set_reason(struct action *a, const char *reason)
 
     if (!reason || !*reason)
         reason = NULL;
-    if (!a->reason_prefix) {
+    if (!a->how.reason_prefix) {
         params_set(&a->params, PARAM_REASON, reason);
         return;
     }
-    buf_printf(&b, "%s%s%s", a->reason_prefix, reason ? ": " : "", reason ? reason : "");
+    buf_printf(&b, "%s%s%s", a->how.reason_prefix, reason ? ": " : "", reason ? reason : "");
     for (len = b.len < REASON_MOST ? b.len : REASON_MOST; len < b.len && len > 0; len--)
         if (((unsigned char)b.data[len] & 0xc0) != 0x80)
             break; /* never cut within a character */
@@ -245,9 +246,9 @@ static const char *
 own_reason(const struct action *a)
 {
     const char *reason = a->params.value[PARAM_REASON];
-    size_t len = a->reason_prefix ? strlen(a->reason_prefix) : 0;
+    size_t len = a->how.reason_prefix ? strlen(a->how.reason_prefix) : 0;
 
-    if (!reason || !a->reason_prefix)
+    if (!reason || !a->how.reason_prefix)
         return reason;
     return strlen(reason) > len + 2 ? reason + len + 2 : NULL;
 }
@@ -257,7 +258,7 @@ action_options(const struct action *a)
 {
     const char *reset = a->params.value[PARAM_RESET];
 
-    return (struct act_options){.spread_ms = a->spread_ms,
+    return (struct act_options){.spread_ms = a->how.spread_ms,
                                 .reset = reset && !strcmp(reset, "true"),
                                 .reason = own_reason(a)};
 }
@@ -281,10 +282,10 @@ is_one_of(const char *id, const char *const *ids, int n)
 static void
 copy_ids(struct action *a, const struct action *old, const char *const *without, int n)
 {
-    a->ids = xcalloc((size_t)old->nids + 1, sizeof *a->ids);
-    for (int i = 0; i < old->nids; i++)
-        if (!is_one_of(old->ids[i], without, n))
-            a->ids[a->nids++] = xstrdup(old->ids[i]);
+    a->rows.ids = xcalloc((size_t)old->rows.n + 1, sizeof *a->rows.ids);
+    for (int i = 0; i < old->rows.n; i++)
+        if (!is_one_of(old->rows.ids[i], without, n))
+            a->rows.ids[a->rows.n++] = xstrdup(old->rows.ids[i]);
 }
 
 /* A copy of the action with a uuid of its own, still without ids and options. */
@@ -294,28 +295,24 @@ same_request(const struct action *old)
     struct action *a = xcalloc(1, sizeof *a);
     uuid_t id;
 
-    *a = (struct action){.loop = old->loop,
-                         .db = old->db,
-                         .adapter = old->adapter,
-                         .act = old->act,
-                         .gather = old->gather,
-                         .section = old->section,
-                         .audited = old->audited,
-                         .expected = old->expected,
-                         .give_up_ms = old->give_up_ms,
-                         .batch_size = old->batch_size,
-                         .all_leases = old->all_leases,
-                         .typed = old->typed,
-                         .frozen = old->frozen,
-                         .reason_prefix = old->reason_prefix ? xstrdup(old->reason_prefix) : NULL,
-                         .about = old->about ? xstrdup(old->about) : NULL,
-                         .older_than_ms = old->older_than_ms,
-                         .at_ms = old->at_ms,
-                         .in_ms = old->in_ms,
-                         .summary = xstrdup("")};
+    *a = (struct action){
+        .loop = old->loop,
+        .db = old->db,
+        .adapter = old->adapter,
+        .act = old->act,
+        .section = old->section,
+        .audited = old->audited,
+        .rows = {.gather = old->rows.gather,        .frozen = old->rows.frozen},
+        .how = old->how,
+        .preview = {.expected = old->preview.expected, .summary = xstrdup("")    }
+    };
+    a->how.spread_ms = 0;
+    a->how.keeps_changed = false;
+    a->how.reason_prefix = old->how.reason_prefix ? xstrdup(old->how.reason_prefix) : NULL;
+    a->how.about = old->how.about ? xstrdup(old->how.about) : NULL;
     params_copy(&a->params, &old->params);
-    params_copy(&a->search, &old->search);
-    params_set(&a->search, PARAM_CURSOR, NULL);
+    params_copy(&a->rows.search, &old->rows.search);
+    params_set(&a->rows.search, PARAM_CURSOR, NULL);
     uuid_generate_random(id);
     uuid_unparse_lower(id, a->id);
     params_set(&a->params, PARAM_ACTION, a->id);
@@ -325,7 +322,7 @@ same_request(const struct action *old)
 static void
 set_spread(struct action *a, int64_t ms)
 {
-    a->spread_ms = ms;
+    a->how.spread_ms = ms;
     params_set(&a->params, PARAM_BY, NULL);
     if (ms)
         params_set_interval(&a->params, PARAM_BY, ms);
@@ -337,7 +334,7 @@ action_again(const struct action *old, const struct act_options *o)
 {
     struct action *a = same_request(old);
 
-    if (old->ids && (!old->gather || old->frozen))
+    if (old->rows.ids && (!old->rows.gather || old->rows.frozen))
         copy_ids(a, old, NULL, 0);
     set_reason(a, o->reason);
     if (a->act == ACT_REQUEUE) {
@@ -353,10 +350,10 @@ action_again(const struct action *old, const struct act_options *o)
 static void
 set_prefix(struct action *a, const struct action *whole, const char *prefix)
 {
-    free(a->reason_prefix);
-    a->reason_prefix = xstrdup(prefix);
+    free(a->how.reason_prefix);
+    a->how.reason_prefix = xstrdup(prefix);
     set_reason(a, own_reason(whole));
-    a->expected = -1; /* the expected count was that of the whole action */
+    a->preview.expected = -1; /* the expected count was that of the whole action */
     params_set(&a->params, PARAM_EXPECTED, NULL);
 }
 
@@ -366,11 +363,11 @@ action_few(const struct action *whole, const char *const *ids, int n, const char
     struct action *a = same_request(whole);
 
     a->section = act_infos[a->act].by_ids;
-    a->gather = false;
-    a->keeps_changed = true;
-    a->ids = xcalloc((size_t)n + 1, sizeof *a->ids);
-    for (; a->nids < n; a->nids++)
-        a->ids[a->nids] = xstrdup(ids[a->nids]);
+    a->rows.gather = false;
+    a->how.keeps_changed = true;
+    a->rows.ids = xcalloc((size_t)n + 1, sizeof *a->rows.ids);
+    for (; a->rows.n < n; a->rows.n++)
+        a->rows.ids[a->rows.n] = xstrdup(ids[a->rows.n]);
     set_prefix(a, whole, prefix);
     set_spread(a, 0);
     params_set_int(&a->params, PARAM_N, 0); /* the soonest priority */
@@ -383,11 +380,11 @@ action_rest(const struct action *whole, const char *const *without, int n, const
 {
     struct action *a = same_request(whole);
 
-    a->frozen = true;
-    if (whole->ids)
+    a->rows.frozen = true;
+    if (whole->rows.ids)
         copy_ids(a, whole, without, n);
     set_prefix(a, whole, prefix);
-    set_spread(a, whole->spread_ms);
+    set_spread(a, whole->how.spread_ms);
     action_preview(a);
     return a;
 }

@@ -68,7 +68,7 @@ add_effect(struct buf *b, const struct action *a, const struct effect_row *row)
 static char *
 make_what(const struct action *a)
 {
-    const struct row_counts *t = &a->effects;
+    const struct row_counts *t = &a->preview.effects;
     struct buf b = {0};
 
     buf_str(&b, "");
@@ -78,12 +78,12 @@ make_what(const struct action *a)
     for (int i = 0; i < t->n; i++)
         if (!*t->rows[i].state)
             add_effect(&b, a, &t->rows[i]);
-    if (a->no_node)
+    if (a->preview.no_node)
         buf_printf(&b, "no node is called \"%s\", and no lease is its",
                    a->params.value[PARAM_NODE]);
-    else if (a->no_queue)
+    else if (a->preview.no_queue)
         buf_printf(&b, "no job was ever seen in queue \"%s\"", a->params.value[PARAM_QUEUE]);
-    else if (b.len == 0 && !a->audited && !a->ids && action_note(a, "guard"))
+    else if (b.len == 0 && !a->audited && !a->rows.ids && action_note(a, "guard"))
         buf_printf(&b, "nothing to change: %s takes %s", act_infos[a->act].name,
                    action_note(a, "guard"));
     else if (b.len == 0)
@@ -170,12 +170,12 @@ make_where(struct action *a)
     char *const *v = a->params.value;
     struct buf b = {0};
 
-    if (a->ids && !a->gather) {
-        action_add_count(&b, a->nids, "job");
+    if (a->rows.ids && !a->rows.gather) {
+        action_add_count(&b, a->rows.n, "job");
         buf_str(&b, " by id");
     }
     add_term(&b, "queue", v[PARAM_QUEUE]);
-    add_list(&b, "state", a->ids && !a->gather ? NULL : v[PARAM_STATES]);
+    add_list(&b, "state", a->rows.ids && !a->rows.gather ? NULL : v[PARAM_STATES]);
     add_term(&b, "kind", v[PARAM_KIND]);
     add_term(&b, "node", v[PARAM_NODE]);
     add_term(&b, "schedule", v[PARAM_SCHEDULE]);
@@ -194,14 +194,14 @@ make_where(struct action *a)
     add_list(&b, "in the payload at", v[PARAM_PATH]);
     add_term(&b, "payload", v[PARAM_IN_PAYLOAD]);
     add_term(&b, a->act == ACT_REQUEUE ? "spread over" : "by", v[PARAM_BY]);
-    add_due(&b, a->at_ms ? a->at_ms : a->in_ms ? a->now_ms + a->in_ms : 0);
+    add_due(&b, a->how.at_ms ? a->how.at_ms : a->how.in_ms ? a->preview.now_ms + a->how.in_ms : 0);
     if (a->act == ACT_PURGE)
         add_term(&b, "finished before", v[PARAM_BEFORE]);
     if (a->act == ACT_RELEASE && v[PARAM_NODE])
-        buf_str(&b, a->all_leases ? ", all its leases" : ", expired leases only");
-    a->these = xstrdup(b.data ? b.data : "");
-    add_clock(&b, a->now_ms);
-    a->where = b.data;
+        buf_str(&b, a->how.all_leases ? ", all its leases" : ", expired leases only");
+    a->preview.these = xstrdup(b.data ? b.data : "");
+    add_clock(&b, a->preview.now_ms);
+    a->preview.where = b.data;
 }
 
 static char *
@@ -213,17 +213,18 @@ make_challenge(const struct action *a)
         target = a->params.value[PARAM_NODE];
     else if (act_infos[a->act].target != PARAM_IDS)
         target = a->params.value[act_infos[a->act].target];
-    return target ? xstrdup(target) : xasprintf("%" PRId64, row_counts_sum(&a->effects, true));
+    return target ? xstrdup(target)
+                  : xasprintf("%" PRId64, row_counts_sum(&a->preview.effects, true));
 }
 
 void
 action_make_texts(struct action *a)
 {
-    a->what = make_what(a);
+    a->preview.what = make_what(a);
     make_where(a);
-    a->notes = action_make_notes(a);
-    a->sql = adapter_show(a->adapter, a->section, &a->params);
-    a->challenge = make_challenge(a);
+    a->preview.notes = action_make_notes(a);
+    a->preview.sql = adapter_show(a->adapter, a->section, &a->params);
+    a->preview.challenge = make_challenge(a);
 }
 
 /* --- the outcome ------------------------------------------------------------------------------ */
@@ -265,7 +266,7 @@ add_reasons(struct buf *b, const struct action *a, const struct row_counts *t)
 static void
 add_outcome(struct buf *b, const struct action *a)
 {
-    const struct row_counts *t = a->state == ACTION_READY ? &a->effects : &a->outcome;
+    const struct row_counts *t = a->state == ACTION_READY ? &a->preview.effects : &a->done.counts;
     const char *sign = "";
     int64_t skipped = row_counts_sum(t, false);
 
@@ -301,9 +302,9 @@ add_summary(struct buf *b, const struct action *a)
     case ACTION_WAITING:
         break;
     case ACTION_READY:
-        buf_str(b, row_counts_sum(&a->effects, true) > 0 ? "would change: " : "");
-        if (a->no_node || a->no_queue || (!a->audited && a->effects.n == 0))
-            buf_str(b, a->what);
+        buf_str(b, row_counts_sum(&a->preview.effects, true) > 0 ? "would change: " : "");
+        if (a->preview.no_node || a->preview.no_queue || (!a->audited && a->preview.effects.n == 0))
+            buf_str(b, a->preview.what);
         else
             add_outcome(b, a);
         break;
@@ -311,20 +312,20 @@ add_summary(struct buf *b, const struct action *a)
         add_outcome(b, a);
         break;
     case ACTION_STOPPED:
-        if (!a->started_ms)
+        if (!a->run.started_ms)
             buf_str(b, "nothing was done");
         else
             add_outcome(b, a);
-        buf_str(b, a->started_ms ? "; stopped before the rest" : "");
+        buf_str(b, a->run.started_ms ? "; stopped before the rest" : "");
         break;
     case ACTION_REFUSED:
         buf_printf(b, "refused: %s", a->error.text);
         break;
     case ACTION_FAILED:
         buf_printf(b, "failed: %s", a->error.text);
-        if (a->waits)
-            buf_printf(b, "; %s", a->waits);
-        if (row_counts_sum(&a->outcome, true) > 0) {
+        if (a->run.waits)
+            buf_printf(b, "; %s", a->run.waits);
+        if (row_counts_sum(&a->done.counts, true) > 0) {
             buf_str(b, "; done before: ");
             add_outcome(b, a);
         }
@@ -334,7 +335,7 @@ add_summary(struct buf *b, const struct action *a)
             buf_printf(b,
                        "%s; before that the answer of batch %d was lost: whether it was done, tell "
                        "the rows and the audit of the old place (action %s)",
-                       a->error.text, a->batch, a->id);
+                       a->error.text, a->run.batch, a->id);
             break;
         }
         if (!a->audited) {
@@ -345,7 +346,7 @@ add_summary(struct buf *b, const struct action *a)
         buf_printf(b,
                    "the connection was lost before the last answer: look in the audit under %s "
                    "whether batch %d was done",
-                   a->id, a->batch);
+                   a->id, a->run.batch);
         break;
     }
 }
@@ -354,9 +355,9 @@ add_summary(struct buf *b, const struct action *a)
 static void
 add_footnotes(struct buf *b, const struct action *a)
 {
-    if (a->audited || !a->started_ms || a->state == ACTION_REFUSED)
+    if (a->audited || !a->run.started_ms || a->state == ACTION_REFUSED)
         return;
-    if (a->was_lost)
+    if (a->run.was_lost)
         buf_str(b, "; an answer was lost and its batch done again: rows left alone there may have "
                    "been changed by it");
     buf_str(b, "; not audited by this system");
@@ -370,26 +371,26 @@ action_make_summary(struct action *a)
     buf_str(&b, "");
     add_summary(&b, a);
     add_footnotes(&b, a);
-    free(a->summary);
-    a->summary = b.data;
+    free(a->preview.summary);
+    a->preview.summary = b.data;
 }
 
 const char *
 action_summary(const struct action *a)
 {
-    return a->summary;
+    return a->preview.summary;
 }
 
 int
 action_exit_code(const struct action *a)
 {
-    bool some = row_counts_sum(&a->outcome, true) > 0;
+    bool some = row_counts_sum(&a->done.counts, true) > 0;
 
     switch (a->state) {
     case ACTION_READY:
-        return row_counts_sum(&a->effects, true) > 0 ? 0 : 1;
+        return row_counts_sum(&a->preview.effects, true) > 0 ? 0 : 1;
     case ACTION_DONE:
-        return some ? 0 : a->was_lost ? 6 : 1;
+        return some ? 0 : a->run.was_lost ? 6 : 1;
     case ACTION_REFUSED:
         return 3;
     case ACTION_FAILED:

@@ -16,7 +16,7 @@
 int64_t
 action_count(const struct action *a)
 {
-    return row_counts_sum(&a->effects, true);
+    return row_counts_sum(&a->preview.effects, true);
 }
 
 int64_t
@@ -24,42 +24,42 @@ action_hollow(const struct action *a)
 {
     int64_t n = 0;
 
-    for (int i = 0; i < a->effects.n; i++)
-        if (a->act == ACT_RELEASE && !strcmp(a->effects.rows[i].state, "ended"))
-            n += a->effects.rows[i].n;
+    for (int i = 0; i < a->preview.effects.n; i++)
+        if (a->act == ACT_RELEASE && !strcmp(a->preview.effects.rows[i].state, "ended"))
+            n += a->preview.effects.rows[i].n;
     return n;
 }
 
 int64_t
 action_skips(const struct action *a)
 {
-    return row_counts_sum(&a->effects, false);
+    return row_counts_sum(&a->preview.effects, false);
 }
 
 const struct effect_row *
 action_effects(const struct action *a, int *n)
 {
-    *n = a->effects.n;
-    return a->effects.rows;
+    *n = a->preview.effects.n;
+    return a->preview.effects.rows;
 }
 
 const struct effect_row *
 action_outcome(const struct action *a, int *n)
 {
-    *n = a->outcome.n;
-    return a->outcome.rows;
+    *n = a->done.counts.n;
+    return a->done.counts.rows;
 }
 
 const struct node_row *
 action_evidence(const struct action *a)
 {
-    return a->evidence;
+    return a->preview.evidence;
 }
 
 int64_t
 action_counted_ms(const struct action *a)
 {
-    return a->now_ms;
+    return a->preview.now_ms;
 }
 
 /* True if the node seems to live. The rule is that of the SQL function node_alive, and the node's
@@ -68,54 +68,54 @@ action_counted_ms(const struct action *a)
 bool
 action_looks_alive(const struct action *a)
 {
-    const struct node_row *node = a->evidence;
+    const struct node_row *node = a->preview.evidence;
 
     if (a->act != ACT_RELEASE || !node)
         return false;
     if (node_state(node) == NODE_UNKNOWN && node->leases == FIELD_NULL)
-        return a->all_leases && node->running != 0;
+        return a->how.all_leases && node->running != 0;
     if (node_state(node) == NODE_UNKNOWN)
-        return a->all_leases && node->leases > node->expired;
+        return a->how.all_leases && node->leases > node->expired;
     return node_state(node) != NODE_DEAD || node->session_alive == 1;
 }
 
 bool
 action_takes_held(const struct action *a)
 {
-    return a->act == ACT_RELEASE && a->all_leases && a->evidence &&
-           a->evidence->leases > a->evidence->expired;
+    return a->act == ACT_RELEASE && a->how.all_leases && a->preview.evidence &&
+           a->preview.evidence->leases > a->preview.evidence->expired;
 }
 
 const char *
 action_waits(const struct action *a)
 {
-    return a->waits;
+    return a->run.waits;
 }
 
 const char *
 action_title(const struct action *a)
 {
-    if (a->act != ACT_RELEASE || !a->ids)
+    if (a->act != ACT_RELEASE || !a->rows.ids)
         return act_infos[a->act].title;
-    return a->nids == 1 ? "Give back a running job" : "Give back running jobs";
+    return a->rows.n == 1 ? "Give back a running job" : "Give back running jobs";
 }
 
 const char *
 action_what(const struct action *a)
 {
-    return a->what ? a->what : "";
+    return a->preview.what ? a->preview.what : "";
 }
 
 const char *
 action_where(const struct action *a)
 {
-    return a->where ? a->where : "";
+    return a->preview.where ? a->preview.where : "";
 }
 
 const char *
 action_these(const struct action *a)
 {
-    return a->these ? a->these : "";
+    return a->preview.these ? a->preview.these : "";
 }
 
 const char *
@@ -127,19 +127,19 @@ action_param(const struct action *a, enum param p)
 const char *
 action_about(const struct action *a)
 {
-    return a->about ? a->about : "";
+    return a->how.about ? a->how.about : "";
 }
 
 const char *
 action_sql(const struct action *a)
 {
-    return a->sql ? a->sql : "";
+    return a->preview.sql ? a->preview.sql : "";
 }
 
 const char *
 action_challenge(const struct action *a)
 {
-    return a->challenge ? a->challenge : "";
+    return a->preview.challenge ? a->preview.challenge : "";
 }
 
 enum confirm
@@ -149,7 +149,7 @@ action_confirm(const struct action *a, bool production)
 
     if (n == 0)
         return CONFIRM_NOTHING;
-    if (n >= 100 || !act_infos[a->act].harmless || production || a->typed ||
+    if (n >= 100 || !act_infos[a->act].harmless || production || a->how.typed ||
         action_note(a, "confirm") || action_looks_alive(a))
         return CONFIRM_TYPE;
     if (a->act == ACT_BACKEND_CANCEL)
@@ -193,7 +193,8 @@ char *
 action_make_notes(const struct action *a)
 {
     const char *confirm = action_note(a, "confirm");
-    const char *windowed = a->gather ? terms_windowed(a->adapter, SEC_JOBS, &a->search) : NULL;
+    const char *windowed =
+        a->rows.gather ? terms_windowed(a->adapter, SEC_JOBS, &a->rows.search) : NULL;
     struct buf b = {0};
 
     buf_str(&b, "");
@@ -204,12 +205,12 @@ action_make_notes(const struct action *a)
         add_line(&b, "takes effect when its workers see it");
     if (action_note(a, "dry"))
         add_line(&b, "! it can't be tried beforehand: what it changes is assumed");
-    if (a->clash)
+    if (a->run.clash)
         add_line(&b, "! of jobs that share a unique key only one changes");
     if (windowed && !a->audited)
         buf_printf(&b, "%s! %s was looked for among the newest jobs only", b.len ? "\n" : "",
                    windowed);
-    if (a->act == ACT_RELEASE && !a->ids &&
+    if (a->act == ACT_RELEASE && !a->rows.ids &&
         !adapter_takes(a->adapter, a->section, PARAM_EXPIRED_ONLY))
         add_line(&b, "! it can't tell expired leases from others: all that the guard lets through");
     return b.data;
@@ -218,7 +219,7 @@ action_make_notes(const struct action *a)
 const char *
 action_notes(const struct action *a)
 {
-    return a->notes ? a->notes : "";
+    return a->preview.notes ? a->preview.notes : "";
 }
 
 const char *

@@ -25,12 +25,12 @@ static void
 release(struct db *db)
 {
     connect_free(db);
-    free(db->app_name);
-    free(db->schema);
-    free(db->attrs);
-    free(db->host);
-    free(db->name);
-    free(db->user);
+    free(db->conf.app_name);
+    free(db->conf.schema);
+    free(db->writable.attrs);
+    free(db->where.host);
+    free(db->where.name);
+    free(db->where.user);
     free(db);
 }
 
@@ -57,7 +57,7 @@ is_connected(const struct db *db)
 static bool
 is_open(const struct db *db)
 {
-    return is_connected(db) && (!db->gate || db->is_past_gate);
+    return is_connected(db) && (!db->session.gate || db->session.is_past_gate);
 }
 
 void
@@ -67,10 +67,10 @@ db_set_state(struct db *db, enum db_state state)
 
     db->state = state;
     if (state != DB_BACKOFF)
-        db->next_try_ms = 0;
+        db->retry.at_ms = 0;
     if (is_same || (was_connected && is_connected(db)))
         return;
-    db->is_news = true;
+    db->tell.is_news = true;
     db_kick(db);
 }
 
@@ -86,7 +86,7 @@ db_offload(struct db *db)
 static struct err
 waiting_error(const struct db *db)
 {
-    struct err e = db->last_err;
+    struct err e = db->retry.last_err;
 
     if (e.kind == ERR_NONE)
         fail(&e, ERR_CONN, "not connected yet");
@@ -102,7 +102,7 @@ on_wait_timer(void *ctx)
     struct calls due;
 
     db_enter(db);
-    db->wait_timer = 0;
+    db->wait.queue_timer = 0;
     if (!is_open(db)) {
         struct err why = waiting_error(db);
         calls_init(&due);
@@ -120,15 +120,15 @@ arm_wait_timer(struct db *db)
 {
     int64_t at = INT64_MAX;
 
-    loop_cancel(db->loop, db->wait_timer);
-    db->wait_timer = 0;
+    loop_cancel(db->loop, db->wait.queue_timer);
+    db->wait.queue_timer = 0;
     if (is_open(db))
         return;
     for (const struct call *c = db->queue.first; c; c = c->next)
         if (c->give_up_ms >= 0 && c->give_up_ms < at)
             at = c->give_up_ms;
     if (at < INT64_MAX)
-        db->wait_timer = loop_at(db->loop, at, on_wait_timer, db);
+        db->wait.queue_timer = loop_at(db->loop, at, on_wait_timer, db);
 }
 
 static void
@@ -142,11 +142,12 @@ gate_reply(void *ctx, struct db_reply *reply)
     struct result *r = db_take(reply, 0);
     if (e.kind == ERR_NONE)
         db_keep(db, r);
-    db->is_past_gate = e.kind == ERR_NONE && db->gate->passes(db->gate->ctx, r, &e);
-    bool asks_more = !db->is_past_gate && e.kind == ERR_NONE && !db->is_asked_more;
+    db->session.is_past_gate =
+        e.kind == ERR_NONE && db->session.gate->passes(db->session.gate->ctx, r, &e);
+    bool asks_more = !db->session.is_past_gate && e.kind == ERR_NONE && !db->session.is_asked_more;
     if (asks_more)
-        db->is_asked_more = true;
-    else if (!db->is_past_gate)
+        db->session.is_asked_more = true;
+    else if (!db->session.is_past_gate)
         db_broken(db, &e);
 }
 
@@ -154,11 +155,12 @@ gate_reply(void *ctx, struct db_reply *reply)
 static void
 send_next(struct db *db)
 {
-    if (!db->gate || db->is_past_gate) {
+    if (!db->session.gate || db->session.is_past_gate) {
         pipeline_send(db, calls_take(&db->queue));
         return;
     }
-    const struct db_stmt *stmt = db->is_asked_more ? db->gate->more : &db->gate->stmt;
+    const struct db_stmt *stmt =
+        db->session.is_asked_more ? db->session.gate->more : &db->session.gate->stmt;
     struct call *c = call_new(
         db, &(struct db_call){.stmts = stmt, .n = 1, .quick = true, .search_path = "pg_catalog"});
     c->fn = gate_reply;
@@ -188,7 +190,7 @@ pump(struct db *db)
         arm_wait_timer(db);
         return;
     }
-    if (db->state == DB_OFF && db->is_stopped) {
+    if (db->state == DB_OFF && db->retry.is_stopped) {
         struct err why = waiting_error(db);
         calls_init(&all);
         calls_expire(&db->queue, &all, -1);
@@ -211,10 +213,10 @@ on_kick(void *ctx)
     struct db *db = ctx;
 
     db_enter(db);
-    db->kick_timer = 0;
-    if (db->is_news && db->state_fn) {
-        db->is_news = false;
-        db->state_fn(db->state_ctx);
+    db->wait.kick_timer = 0;
+    if (db->tell.is_news && db->tell.state_fn) {
+        db->tell.is_news = false;
+        db->tell.state_fn(db->tell.state_ctx);
     }
     if (!db->is_dead)
         pump(db);
@@ -224,8 +226,8 @@ on_kick(void *ctx)
 void
 db_kick(struct db *db)
 {
-    if (!db->kick_timer && !db->is_dead)
-        db->kick_timer = loop_at(db->loop, clock_ms(), on_kick, db);
+    if (!db->wait.kick_timer && !db->is_dead)
+        db->wait.kick_timer = loop_at(db->loop, clock_ms(), on_kick, db);
 }
 
 void
@@ -250,7 +252,7 @@ on_timer(void *ctx)
     struct db *db = ctx;
 
     db_enter(db);
-    db->timer = 0;
+    db->wait.timer = 0;
     switch (db->state) {
     case DB_RESOLVING:
     case DB_CONNECTING:
@@ -274,42 +276,42 @@ on_timer(void *ctx)
 void
 db_set_timer(struct db *db, int64_t at_ms)
 {
-    loop_cancel(db->loop, db->timer);
-    db->timer = at_ms ? loop_at(db->loop, at_ms, on_timer, db) : 0;
+    loop_cancel(db->loop, db->wait.timer);
+    db->wait.timer = at_ms ? loop_at(db->loop, at_ms, on_timer, db) : 0;
 }
 
 static bool
 is_attended(const struct db *db)
 {
-    return db->attended_ms && clock_ms() - db->attended_ms < ATTEND_MS;
+    return db->retry.attended_ms && clock_ms() - db->retry.attended_ms < ATTEND_MS;
 }
 
 /* The server or the gate says no; somebody must change something before waiting can help. */
 static bool
 is_refused(const struct db *db)
 {
-    return db->last_err.kind == ERR_AUTH || db->last_err.kind == ERR_DENIED;
+    return db->retry.last_err.kind == ERR_AUTH || db->retry.last_err.kind == ERR_DENIED;
 }
 
 /* 0.25 s doubled up to 4 s; a full server gets more time; 20 % jitter keeps clients apart. */
 static int64_t
 backoff_ms(struct db *db)
 {
-    bool is_full = strcmp(db->last_err.sqlstate, "53300") == 0;
+    bool is_full = strcmp(db->retry.last_err.sqlstate, "53300") == 0;
     int64_t ms = is_full ? FULL_MS : BACKOFF_MS, max = is_full ? FULL_MAX_MS : BACKOFF_MAX_MS;
 
-    if (db->unattended && is_refused(db))
+    if (db->conf.unattended && is_refused(db))
         ms = max; /* each attempt writes into the server's log */
     if (is_attended(db) && !is_full)
         max = ATTENDED_MS; /* one second, including the jitter */
-    for (int i = 1; i < db->tries && ms < max; i++)
+    for (int i = 1; i < db->retry.tries && ms < max; i++)
         ms *= 2;
     if (ms > max)
         ms = max;
-    db->random ^= db->random << 13; /* xorshift: quality does not matter here */
-    db->random ^= db->random >> 7;
-    db->random ^= db->random << 17;
-    return ms * (int64_t)(80 + db->random % 41) / 100;
+    db->retry.random ^= db->retry.random << 13; /* xorshift: quality does not matter here */
+    db->retry.random ^= db->retry.random >> 7;
+    db->retry.random ^= db->retry.random << 17;
+    return ms * (int64_t)(80 + db->retry.random % 41) / 100;
 }
 
 static void
@@ -317,17 +319,17 @@ close_connection(struct db *db)
 {
     connect_forget(db);
     db_set_timer(db, 0);
-    loop_cancel(db->loop, db->tls_timer);
-    db->tls_timer = 0;
-    loop_rewatch(db->loop, db->watch, -1, 0);
+    loop_cancel(db->loop, db->wait.tls_timer);
+    db->wait.tls_timer = 0;
+    loop_rewatch(db->loop, db->wait.watch, -1, 0);
     PQfinish(db->conn);
     db->conn = NULL;
     pipeline_forget(db);
     pipeline_forget_kept(db);
-    db->is_own = db->has_session_settings = false;
-    db->is_past_gate = db->is_asked_more = false;
+    db->session.is_own = db->session.has_settings = false;
+    db->session.is_past_gate = db->session.is_asked_more = false;
     db->is_cancelling = false;
-    db->serial++;
+    db->session.serial++;
 }
 
 static void
@@ -346,12 +348,12 @@ restart_waiting(struct db *db)
 static bool
 is_final(const struct db *db)
 {
-    enum err_kind why = db->last_err.kind;
+    enum err_kind why = db->retry.last_err.kind;
 
-    if (db->unattended && is_refused(db))
+    if (db->conf.unattended && is_refused(db))
         return false;
     if (why == ERR_AUTH)
-        return !db->was_up || (db->wants_password && !db->is_trusted);
+        return !db->retry.was_up || (db->retry.wants_password && !db->retry.is_trusted);
     return why == ERR_USAGE || why == ERR_DENIED;
 }
 
@@ -359,19 +361,19 @@ is_final(const struct db *db)
 static void
 after_failure(struct db *db, bool was_open, struct calls *all)
 {
-    db->tries++;
+    db->retry.tries++;
     turn_end(db);
     if (is_final(db))
-        db->is_stopped = true;
-    if (db->is_stopped || db->once) {
+        db->retry.is_stopped = true;
+    if (db->retry.is_stopped || db->conf.once) {
         calls_expire(&db->queue, all, -1);
         db_set_state(db, DB_OFF);
         return;
     }
     if (was_open)
         restart_waiting(db);
-    db->next_try_ms = clock_ms() + backoff_ms(db);
-    db_set_timer(db, db->next_try_ms);
+    db->retry.at_ms = clock_ms() + backoff_ms(db);
+    db_set_timer(db, db->retry.at_ms);
     db_set_state(db, DB_BACKOFF);
 }
 
@@ -383,7 +385,7 @@ db_broken(struct db *db, const struct err *why)
     struct calls all;
 
     calls_init(&all);
-    db->last_err = *why;
+    db->retry.last_err = *why;
     if (flying) {
         flying->reply.in_doubt = pipeline_in_doubt(db);
         if (flying->reply.err.kind == ERR_NONE && !db->flight.is_committed)
@@ -398,7 +400,7 @@ db_broken(struct db *db, const struct err *why)
     calls_answer(&all, why);
     if (db->is_dead)
         return;
-    db->is_news = true; /* report the error even if the state has not changed */
+    db->tell.is_news = true; /* report the error even if the state has not changed */
     arm_wait_timer(db);
     db_kick(db);
 }
@@ -406,29 +408,29 @@ db_broken(struct db *db, const struct err *why)
 void
 db_retry_now(struct db *db)
 {
-    db->is_stopped = db->config_err.kind != ERR_NONE;
-    if (db->is_stopped || (db->state != DB_BACKOFF && db->state != DB_OFF))
+    db->retry.is_stopped = db->conf.err.kind != ERR_NONE;
+    if (db->retry.is_stopped || (db->state != DB_BACKOFF && db->state != DB_OFF))
         return;
     db_set_state(db, DB_BACKOFF);
-    db->next_try_ms = clock_ms();
-    db_set_timer(db, db->next_try_ms);
+    db->retry.at_ms = clock_ms();
+    db_set_timer(db, db->retry.at_ms);
 }
 
 void
 db_attend(struct db *db)
 {
-    int64_t now = clock_ms(), at = db->tried_ms + ATTENDED_MS;
-    bool was_refused = db->state == DB_OFF && db->is_stopped && db->last_err.kind == ERR_AUTH &&
-                       !db->wants_password;
+    int64_t now = clock_ms(), at = db->retry.tried_ms + ATTENDED_MS;
+    bool was_refused = db->state == DB_OFF && db->retry.is_stopped &&
+                       db->retry.last_err.kind == ERR_AUTH && !db->retry.wants_password;
 
-    db->attended_ms = now;
+    db->retry.attended_ms = now;
     if (at < now)
         at = now;
     if (was_refused) {
         db_retry_now(db);
-    } else if (db->state != DB_BACKOFF || db->next_try_ms <= at)
+    } else if (db->state != DB_BACKOFF || db->retry.at_ms <= at)
         return;
-    db->next_try_ms = at;
+    db->retry.at_ms = at;
     db_set_timer(db, at);
 }
 
@@ -450,8 +452,8 @@ db_move(struct db *db, const char *why)
 void
 db_be_patient(struct db *db, int warn_ms, int drop_ms)
 {
-    db->warn_ms = warn_ms;
-    db->drop_ms = drop_ms;
+    db->conf.warn_ms = warn_ms;
+    db->conf.drop_ms = drop_ms;
 }
 
 void
@@ -475,23 +477,23 @@ db_new(struct loop *l, const struct db_options *o)
     struct db *db = xcalloc(1, sizeof *db);
 
     db->loop = l;
-    db->app_name = copy_of(o->app_name);
-    db->schema = copy_of(o->schema);
-    db->statement_timeout_ms = o->statement_timeout_ms;
-    db->lock_timeout_ms = o->lock_timeout_ms;
-    db->warn_ms = o->stall_warn_ms ? o->stall_warn_ms : DEFAULT_WARN_MS;
-    db->drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
-    db->connect_ms = o->connect_ms;
-    db->read_only = o->read_only;
-    db->once = o->once;
-    db->unattended = o->unattended;
-    db->gate = o->gate;
-    db->random = (uint64_t)clock_us() * 2654435761U + (uint64_t)getpid() + 1;
+    db->conf.app_name = copy_of(o->app_name);
+    db->conf.schema = copy_of(o->schema);
+    db->conf.statement_timeout_ms = o->statement_timeout_ms;
+    db->conf.lock_timeout_ms = o->lock_timeout_ms;
+    db->conf.warn_ms = o->stall_warn_ms ? o->stall_warn_ms : DEFAULT_WARN_MS;
+    db->conf.drop_ms = o->stall_drop_ms ? o->stall_drop_ms : DEFAULT_DROP_MS;
+    db->conf.connect_ms = o->connect_ms;
+    db->conf.read_only = o->read_only;
+    db->conf.once = o->once;
+    db->conf.unattended = o->unattended;
+    db->session.gate = o->gate;
+    db->retry.random = (uint64_t)clock_us() * 2654435761U + (uint64_t)getpid() + 1;
     db->flight.failed_step = -1;
     calls_init(&db->queue);
     connect_config(db, o->conninfo, o->dbname);
-    db->last_err = db->config_err;
-    db->is_stopped = db->config_err.kind != ERR_NONE;
+    db->retry.last_err = db->conf.err;
+    db->retry.is_stopped = db->conf.err.kind != ERR_NONE;
     return db;
 }
 
@@ -515,9 +517,9 @@ db_free(struct db *db)
     calls_expire(&db->queue, &all, -1);
     close_connection(db);
     turn_end(db);
-    loop_unwatch(db->loop, db->watch);
-    loop_cancel(db->loop, db->kick_timer);
-    loop_cancel(db->loop, db->wait_timer);
+    loop_unwatch(db->loop, db->wait.watch);
+    loop_cancel(db->loop, db->wait.kick_timer);
+    loop_cancel(db->loop, db->wait.queue_timer);
     offload_free(db->off);
     db->off = NULL;
     calls_answer(&all, &why);
@@ -533,15 +535,15 @@ db_free(struct db *db)
 void
 db_on_notice(struct db *db, db_notice_fn *fn, void *ctx)
 {
-    db->notice_fn = fn;
-    db->notice_ctx = ctx;
+    db->tell.notice_fn = fn;
+    db->tell.notice_ctx = ctx;
 }
 
 void
 db_on_notify(struct db *db, db_notify_fn *fn, void *ctx)
 {
-    db->notify_fn = fn;
-    db->notify_ctx = ctx;
+    db->tell.notify_fn = fn;
+    db->tell.notify_ctx = ctx;
 }
 
 int
@@ -553,8 +555,9 @@ db_backend_pid(const struct db *db)
 void
 db_keep(struct db *db, const struct result *r)
 {
-    db->is_direct = db->conn && result_rows(r) > 0 &&
-                    result_int(r, 0, result_col(r, "backend_pid"), 0) == PQbackendPID(db->conn);
+    db->session.is_direct =
+        db->conn && result_rows(r) > 0 &&
+        result_int(r, 0, result_col(r, "backend_pid"), 0) == PQbackendPID(db->conn);
 }
 
 void
@@ -562,14 +565,14 @@ db_own_session(struct db *db, bool is_own)
 {
     if (!is_own)
         pipeline_forget(db); /* from here on we do not remember which statement is parsed */
-    db->is_own = is_own && db->conn;
+    db->session.is_own = is_own && db->conn;
 }
 
 void
 db_on_state(struct db *db, void (*fn)(void *ctx), void *ctx)
 {
-    db->state_fn = fn;
-    db->state_ctx = ctx;
+    db->tell.state_fn = fn;
+    db->tell.state_ctx = ctx;
 }
 
 enum db_state
@@ -581,27 +584,27 @@ db_state(const struct db *db)
 const struct err *
 db_last_error(const struct db *db)
 {
-    return &db->last_err;
+    return &db->retry.last_err;
 }
 
 int64_t
 db_next_try_ms(const struct db *db)
 {
-    return db->next_try_ms;
+    return db->retry.at_ms;
 }
 
 int64_t
 db_silent_ms(const struct db *db)
 {
     if (db->state == DB_RESOLVING || db->state == DB_CONNECTING)
-        return clock_ms() - db->tried_ms;
+        return clock_ms() - db->retry.tried_ms;
     return db->state == DB_BUSY ? clock_ms() - db->flight.heard_ms : 0;
 }
 
 int
 db_limit_ms(const struct db *db, int ms)
 {
-    int64_t limit = ms + db->lag_us * LAGS / 1000;
+    int64_t limit = ms + db->line.lag_us * LAGS / 1000;
 
     return limit < LIMIT_MOST_MS ? (int)limit : ms < LIMIT_MOST_MS ? LIMIT_MOST_MS : ms;
 }
@@ -609,13 +612,13 @@ db_limit_ms(const struct db *db, int ms)
 int
 db_tries(const struct db *db)
 {
-    return db->tries;
+    return db->retry.tries;
 }
 
 void
 db_find_where(struct db *db)
 {
-    if (db->state != DB_OFF || db->is_stopped)
+    if (db->state != DB_OFF || db->retry.is_stopped)
         return;
     hosts_find(db);
     connect_forget(db);
@@ -624,17 +627,17 @@ db_find_where(struct db *db)
 const char *
 db_host(const struct db *db)
 {
-    return db->host ? db->host : "";
+    return db->where.host ? db->where.host : "";
 }
 
 const char *
 db_name(const struct db *db)
 {
-    return db->name ? db->name : "";
+    return db->where.name ? db->where.name : "";
 }
 
 const char *
 db_user(const struct db *db)
 {
-    return db->user ? db->user : "";
+    return db->where.user ? db->where.user : "";
 }

@@ -120,7 +120,7 @@ stmt_of(const struct db *db, const struct db_call *what, int i)
         return &what->stmts[i];
     if (i > what->n)
         return &what->guard->more;
-    if (!db->read_only)
+    if (!db->conf.read_only)
         return &what->guard->changes;
     return what->looks_hard ? &what->guard->looks_hard : &what->guard->looks;
 }
@@ -133,7 +133,8 @@ call_new(const struct db *db, const struct db_call *what)
     size_t nparams = 0, size = 0;
 
     c->has_guard = what->guard && !what->bare && !what->script;
-    c->has_more = c->has_guard && what->guard->more.sql && (what->looks_hard || !db->read_only);
+    c->has_more =
+        c->has_guard && what->guard->more.sql && (what->looks_hard || !db->conf.read_only);
     c->has_path = c->has_guard && what->search_path;
     int n = what->n + c->has_guard + c->has_more;
     for (int i = 0; i < n; i++) {
@@ -237,7 +238,7 @@ db_do(struct db *db, struct loop *l, const struct db_call *call, struct db_reply
     struct waiter w = {.reply = reply};
 
     *reply = (struct db_reply){.failed_at = -1};
-    db_ask(db, call, db->once ? -1 : DO_WAIT_MS, keep_reply, &w);
+    db_ask(db, call, db->conf.once ? -1 : DO_WAIT_MS, keep_reply, &w);
     if (!loop_until(l, &w.done, 0, e)) {
         stop_at_the_server(db, l, &w);
         if (w.done) { /* what the call had committed before the cancel is not undone */

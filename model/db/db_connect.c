@@ -29,14 +29,15 @@ set_keyword(struct db *db, const char *name, const char *value)
 {
     int i = 0;
 
-    while (i < db->nkeywords && strcmp(db->keywords[i].name, name) != 0)
+    while (i < db->conf.nkeywords && strcmp(db->conf.keywords[i].name, name) != 0)
         i++;
-    if (i == db->nkeywords) {
-        db->keywords = xreallocarray(db->keywords, (size_t)++db->nkeywords, sizeof *db->keywords);
-        db->keywords[i] = (struct keyword){.name = xstrdup(name)};
+    if (i == db->conf.nkeywords) {
+        db->conf.keywords = xreallocarray(db->conf.keywords, (size_t)++db->conf.nkeywords,
+                                          sizeof *db->conf.keywords);
+        db->conf.keywords[i] = (struct keyword){.name = xstrdup(name)};
     }
-    wipe(db->keywords[i].value);
-    db->keywords[i].value = xstrdup(value);
+    wipe(db->conf.keywords[i].value);
+    db->conf.keywords[i].value = xstrdup(value);
 }
 
 static bool
@@ -46,7 +47,7 @@ parse_conninfo(struct db *db, const char *conninfo)
     PQconninfoOption *options = PQconninfoParse(conninfo, &said);
 
     if (!options) {
-        err_of_conninfo(&db->config_err, conninfo, said);
+        err_of_conninfo(&db->conf.err, conninfo, said);
         PQfreemem(said);
         return false;
     }
@@ -142,18 +143,18 @@ connect_config(struct db *db, const char *conninfo, const char *dbname)
 void
 connect_free(struct db *db)
 {
-    for (int i = 0; i < db->nkeywords; i++) {
-        free(db->keywords[i].name);
-        wipe(db->keywords[i].value);
+    for (int i = 0; i < db->conf.nkeywords; i++) {
+        free(db->conf.keywords[i].name);
+        wipe(db->conf.keywords[i].value);
     }
-    free(db->keywords);
-    wipe(db->password);
+    free(db->conf.keywords);
+    wipe(db->conf.password);
 }
 
 bool
 db_needs_password(const struct db *db)
 {
-    return db->wants_password;
+    return db->retry.wants_password;
 }
 
 /* True if a list of require_auth ("scram-sha-256,none", "!password") lets a password through. */
@@ -197,11 +198,11 @@ db_bares_password(const struct db *db)
 void
 db_password(struct db *db, const char *password)
 {
-    wipe(db->password);
-    db->password = xstrdup(password);
-    db->is_trusted = false;
+    wipe(db->conf.password);
+    db->conf.password = xstrdup(password);
+    db->retry.is_trusted = false;
     if (db->state == DB_OFF)
-        db->is_stopped = db->config_err.kind != ERR_NONE;
+        db->retry.is_stopped = db->conf.err.kind != ERR_NONE;
 }
 
 /* --- connecting --- */
@@ -272,13 +273,14 @@ on_socket(void *ctx, short revents)
 static bool
 refuses_typed(struct db *db, struct err *e)
 {
-    if (!db->password || !PQconnectionUsedPassword(db->conn) || strcmp(e->sqlstate, "28P01") != 0)
+    if (!db->conf.password || !PQconnectionUsedPassword(db->conn) ||
+        strcmp(e->sqlstate, "28P01") != 0)
         return false;
-    if (!db->is_trusted) {
-        wipe(db->password);
-        db->password = NULL;
+    if (!db->retry.is_trusted) {
+        wipe(db->conf.password);
+        db->conf.password = NULL;
     }
-    fail(e, ERR_AUTH, "the server refuses this password for user %s", db->user);
+    fail(e, ERR_AUTH, "the server refuses this password for user %s", db->where.user);
     memcpy(e->sqlstate, "28P01", 6);
     return true;
 }
@@ -288,20 +290,20 @@ give_up(struct db *db)
 {
     struct err e;
 
-    err_of_connect(&e, db->conn, db->password);
-    if (db->was_up && strcmp(e.sqlstate, "3D000") == 0)
+    err_of_connect(&e, db->conn, db->conf.password);
+    if (db->retry.was_up && strcmp(e.sqlstate, "3D000") == 0)
         e.kind = ERR_CONN; /* the database existed before, so it may come back: somebody is
                               restoring or renaming it */
     bool wants = PQconnectionNeedsPassword(db->conn) == 1;
-    db->wants_password = wants || refuses_typed(db, &e);
+    db->retry.wants_password = wants || refuses_typed(db, &e);
     if (wants) {
         fail(&e, ERR_AUTH,
              "the server wants a password for user %s: put it into ~/.pgpass (mode 0600) or the "
              "file that PGPASSFILE names, or name a PGSERVICE that has it",
-             db->user);
+             db->where.user);
         memcpy(e.sqlstate, "28P01", 6);
     }
-    if (e.kind == ERR_CONN && db->is_locked && !db->once)
+    if (e.kind == ERR_CONN && db->writable.is_locked && !db->conf.once)
         fail_in(&e, "waiting for a server that takes changes");
     db_broken(db, &e);
 }
@@ -315,12 +317,12 @@ answer_ms(const struct db *db)
 {
     const struct attempt *a = &db->attempt;
     bool is_there = PQstatus(db->conn) != CONNECTION_STARTED;
-    int64_t ms = (int64_t)a->timeout_ms << (db->tries < 3 ? db->tries : 3);
+    int64_t ms = (int64_t)a->timeout_ms << (db->retry.tries < 3 ? db->retry.tries : 3);
 
     if (a->is_total || !is_there)
         return a->timeout_ms;
-    if (db->connect_ms)
-        return db->connect_ms;
+    if (db->conf.connect_ms)
+        return db->conf.connect_ms;
     return a->ntargets > 1 && ms < SLOW_CONNECT_MS ? (int)ms : SLOW_CONNECT_MS;
 }
 
@@ -341,12 +343,12 @@ open_targets(struct db *db)
     keywords_add(&k, "hostaddr", addrs.data);
     keywords_add(&k, "port", ports.data);
     keywords_add(&k, "target_session_attrs", writable_attrs(db, a->ntargets));
-    db->has_others = a->ntargets > 1;
+    db->writable.has_others = a->ntargets > 1;
     db->conn = PQconnectStartParams(k.names, k.values, 0);
     buf_free(&hosts);
     buf_free(&addrs);
     buf_free(&ports);
-    db->fatal = (struct err){.kind = ERR_NONE};
+    db->session.fatal = (struct err){.kind = ERR_NONE};
     PQsetNoticeReceiver(db->conn, notice_receiver, db);
     PQsetErrorVerbosity(db->conn, PQERRORS_VERBOSE); /* so that the message holds the SQLSTATE,
                                                         see db_error.c */
@@ -358,7 +360,7 @@ open_targets(struct db *db)
     a->reached_us = clock_us();
     db_set_state(db, DB_CONNECTING);
     db_set_timer(db, clock_ms() + answer_ms(db));
-    loop_rewatch(db->loop, db->watch, PQsocket(db->conn), POLLOUT);
+    loop_rewatch(db->loop, db->wait.watch, PQsocket(db->conn), POLLOUT);
 }
 
 void
@@ -389,11 +391,11 @@ connect_start(struct db *db)
     struct attempt *a = &db->attempt;
 
     connect_forget(db);
-    db->serial++;
-    db->tried_ms = clock_ms();
-    db->wants_password = false;
-    if (!db->watch)
-        db->watch = loop_watch(db->loop, -1, 0, on_socket, db);
+    db->session.serial++;
+    db->retry.tried_ms = clock_ms();
+    db->retry.wants_password = false;
+    if (!db->wait.watch)
+        db->wait.watch = loop_watch(db->loop, -1, 0, on_socket, db);
     hosts_find(db);
     for (int i = 0; i < a->nhosts; i++)
         if (!*a->hosts[i].addr && !host_is_socket(a->hosts[i].name) &&
@@ -418,9 +420,9 @@ changes_encoding(struct db *db)
     bool holds_any = of_server && strcmp(of_server, "SQL_ASCII") == 0;
     bool is_utf8 = !of_server || strcmp(of_server, "UTF8") == 0;
 
-    if (db->is_raw ? holds_any || is_utf8 : !holds_any)
+    if (db->session.is_raw ? holds_any || is_utf8 : !holds_any)
         return false;
-    db->is_raw = holds_any;
+    db->session.is_raw = holds_any;
     return true;
 }
 
@@ -428,7 +430,7 @@ changes_encoding(struct db *db)
 static void
 reopen(struct db *db)
 {
-    loop_rewatch(db->loop, db->watch, -1, 0);
+    loop_rewatch(db->loop, db->wait.watch, -1, 0);
     PQfinish(db->conn);
     db->conn = NULL;
     open_targets(db);
@@ -445,24 +447,24 @@ is_up(struct db *db)
     }
     PQsetErrorVerbosity(db->conn, PQERRORS_DEFAULT);
     where_set_host(db, PQhost(db->conn) ? PQhost(db->conn) : "", PQport(db->conn));
-    where_set(&db->name, PQdb(db->conn));
-    where_set(&db->user, PQuser(db->conn));
+    where_set(&db->where.name, PQdb(db->conn));
+    where_set(&db->where.user, PQuser(db->conn));
     if (!writable_is_up(db, &e)) {
         db_broken(db, &e);
         return;
     }
-    db->last_err = (struct err){.kind = ERR_NONE};
+    db->retry.last_err = (struct err){.kind = ERR_NONE};
     stall_greeted(db, clock_us() - db->attempt.reached_us);
     connect_forget(db);
     db_set_timer(db, 0);
-    log_line(LOG_INFO, "connection: %s@%s/%s, server %d", db->user, db->host, db->name,
-             PQserverVersion(db->conn));
+    log_line(LOG_INFO, "connection: %s@%s/%s, server %d", db->where.user, db->where.host,
+             db->where.name, PQserverVersion(db->conn));
     if (PQsetnonblocking(db->conn, 1) != 0) {
         give_up(db);
         return;
     }
-    db->was_up = true;
-    db->is_trusted = db->password && PQconnectionUsedPassword(db->conn);
+    db->retry.was_up = true;
+    db->retry.is_trusted = db->conf.password && PQconnectionUsedPassword(db->conn);
     db_set_state(db, DB_READY);
     db_kick(db);
 }
@@ -495,7 +497,7 @@ connect_go_on(struct db *db)
     short events = next == PGRES_POLLING_READING ? POLLIN
                    : next == PGRES_POLLING_OK    ? POLLIN
                                                  : POLLOUT;
-    loop_rewatch(db->loop, db->watch, PQsocket(db->conn), events);
+    loop_rewatch(db->loop, db->wait.watch, PQsocket(db->conn), events);
     if (next == PGRES_POLLING_OK)
         is_up(db);
 }
@@ -509,12 +511,12 @@ connect_timeout(struct db *db)
     struct err e;
 
     if (db->state == DB_RESOLVING) {
-        db->serial++; /* answers of the old look-ups are ignored */
+        db->session.serial++; /* answers of the old look-ups are ignored */
         connect_begin(db);
         return;
     }
     int at = current_target(db);
-    fail(&e, ERR_CONN, "no answer from %s for %d s", db->host, answer_ms(db) / 1000);
+    fail(&e, ERR_CONN, "no answer from %s for %d s", db->where.host, answer_ms(db) / 1000);
     if (at < 0 || a->ntargets == 1) {
         db_broken(db, &e);
         return;

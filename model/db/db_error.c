@@ -274,7 +274,7 @@ err_of_limit(const struct db *db, struct call *c)
 {
     const char *name = name_of(c), *blank = name ? " " : "";
     const char *way_out =
-        db->read_only ? "ask for less, as one queue or one state" : "ask for less at a time";
+        db->conf.read_only ? "ask for less, as one queue or one state" : "ask for less at a time";
     int64_t limit_ms = call_limit_ms(db, c);
     struct err *e = &c->reply.err;
 
@@ -307,10 +307,10 @@ notice_receiver(void *ctx, const PGresult *res)
     if (db->flight.call && from && strcmp(from, "SyncRepWaitForLSN") == 0)
         db->flight.is_alone = true;
     if (plain && (strcmp(plain, "FATAL") == 0 || strcmp(plain, "PANIC") == 0))
-        err_of_result(&db->fatal, res);
+        err_of_result(&db->session.fatal, res);
     add_message(&b, res);
-    if (db->notice_fn)
-        db->notice_fn(db->notice_ctx, severity ? severity : "", b.data ? b.data : "");
+    if (db->tell.notice_fn)
+        db->tell.notice_fn(db->tell.notice_ctx, severity ? severity : "", b.data ? b.data : "");
     else
         log_line(LOG_INFO, "server: %s: %s", severity ? severity : "", b.data ? b.data : "");
     buf_free(&b);

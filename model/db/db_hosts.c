@@ -38,11 +38,11 @@ keywords_base(const struct db *db, struct keywords *k)
     *k = (struct keywords){.n = 0};
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         keywords_add(k, defaults[i].name, defaults[i].value);
-    for (int i = 0; i < db->nkeywords; i++)
-        keywords_add(k, db->keywords[i].name, db->keywords[i].value);
-    keywords_add(k, "password", db->password);
-    keywords_add(k, "application_name", db->app_name);
-    keywords_add(k, "client_encoding", db->is_raw ? "SQL_ASCII" : "UTF8");
+    for (int i = 0; i < db->conf.nkeywords; i++)
+        keywords_add(k, db->conf.keywords[i].name, db->conf.keywords[i].value);
+    keywords_add(k, "password", db->conf.password);
+    keywords_add(k, "application_name", db->conf.app_name);
+    keywords_add(k, "client_encoding", db->session.is_raw ? "SQL_ASCII" : "UTF8");
 }
 
 /* --- which hosts --- */
@@ -104,9 +104,9 @@ where_set_host(struct db *db, const char *host, const char *port)
 {
     bool is_usual = *port == 0 || strcmp(port, "5432") == 0;
 
-    free(db->host);
-    db->host = xasprintf("%s%s%s", host_is_socket(host) ? "local" : host, is_usual ? "" : ":",
-                         is_usual ? "" : port);
+    free(db->where.host);
+    db->where.host = xasprintf("%s%s%s", host_is_socket(host) ? "local" : host, is_usual ? "" : ":",
+                               is_usual ? "" : port);
 }
 
 void
@@ -147,9 +147,9 @@ hosts_find(struct db *db)
     a->timeout_ms = a->is_total ? (int)seconds * 1000 : CONNECT_MS;
     const char *shown = *a->hosts[0].name ? a->hosts[0].name : a->hosts[0].addr;
     where_set_host(db, shown, a->hosts[0].port);
-    where_set(&db->name, option_value(options, "dbname"));
-    where_set(&db->user, option_value(options, "user"));
-    where_set(&db->attrs, option_value(options, "target_session_attrs"));
+    where_set(&db->where.name, option_value(options, "dbname"));
+    where_set(&db->where.user, option_value(options, "user"));
+    where_set(&db->writable.attrs, option_value(options, "target_session_attrs"));
     options_free(options);
     PQfinish(conn);
 }
@@ -206,7 +206,7 @@ lookup_done(void *ctx)
     struct host_lookup *k = ctx;
     struct db *db = k->db;
 
-    if (db->serial == k->serial && db->state == DB_RESOLVING) {
+    if (db->session.serial == k->serial && db->state == DB_RESOLVING) {
         struct host *h = &db->attempt.hosts[k->index];
         h->found = k->found;
         h->nfound = k->nfound;
@@ -233,7 +233,7 @@ hosts_look_up(struct db *db, int i)
         return;
     }
     struct host_lookup *k = xcalloc(1, sizeof *k);
-    *k = (struct host_lookup){.db = db, .serial = db->serial, .index = i};
+    *k = (struct host_lookup){.db = db, .serial = db->session.serial, .index = i};
     k->name = xstrdup(h->name);
     db->attempt.lookups++;
     offload_run(off, lookup_work, lookup_done, lookup_free, k);

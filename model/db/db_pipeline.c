@@ -97,7 +97,8 @@ statement_of(const struct call *c, int step)
 int
 call_limit_ms(const struct db *db, const struct call *c)
 {
-    int ms = c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->statement_timeout_ms;
+    int ms =
+        c->what.statement_timeout_ms ? c->what.statement_timeout_ms : db->conf.statement_timeout_ms;
 
     return ms ? ms + stall_line_ms(db, c) : 0;
 }
@@ -107,20 +108,20 @@ call_limit_ms(const struct db *db, const struct call *c)
 void
 pipeline_forget(struct db *db)
 {
-    free(db->parsed);
-    db->parsed = NULL;
+    free(db->session.parsed);
+    db->session.parsed = NULL;
 }
 
 /* Behind a pooler the unnamed statement may belong to another client. */
 static bool
 is_parsed(struct db *db, const char *sql)
 {
-    if (!db->is_own)
+    if (!db->session.is_own)
         return false;
-    if (db->parsed && strcmp(db->parsed, sql) == 0)
+    if (db->session.parsed && strcmp(db->session.parsed, sql) == 0)
         return true;
     pipeline_forget(db);
-    db->parsed = xstrdup(sql);
+    db->session.parsed = xstrdup(sql);
     return false;
 }
 
@@ -128,17 +129,17 @@ void
 pipeline_forget_kept(struct db *db)
 {
     for (int i = 0; i < KEPT_MAX; i++)
-        free(db->kept[i].sql);
-    memset(db->kept, 0, sizeof db->kept);
-    db->is_direct = false;
+        free(db->session.kept[i].sql);
+    memset(db->session.kept, 0, sizeof db->session.kept);
+    db->session.is_direct = false;
 }
 
 /* The place of a statement that the session keeps, or has room for. */
 static struct kept *
 kept_at(struct db *db, const char *sql)
 {
-    for (int i = 0; db->is_direct && i < KEPT_MAX; i++) {
-        struct kept *k = &db->kept[i];
+    for (int i = 0; db->session.is_direct && i < KEPT_MAX; i++) {
+        struct kept *k = &db->session.kept[i];
         if (!k->sql)
             k->sql = xstrdup(sql);
         if (strcmp(k->sql, sql) == 0)
@@ -185,7 +186,7 @@ send_kept(struct db *db, const struct call *c, int step, const struct db_stmt *s
 
     if (!k)
         return send_statement(db, s);
-    snprintf(name, sizeof name, "queuetop_%d", (int)(k - db->kept));
+    snprintf(name, sizeof name, "queuetop_%d", (int)(k - db->session.kept));
     if (!k->is_there) {
         db->flight.parses[step] = k;
         if (PQsendPrepare(db->conn, name, s->sql, s->nparams, NULL) != 1)
@@ -217,7 +218,7 @@ add_session_settings(struct buf *b, const struct db *db)
                "pg_catalog.set_config('default_transaction_isolation', 'read committed', false), "
                "pg_catalog.set_config('statement_timeout', '%d', false), "
                "pg_catalog.set_config('lock_timeout', '%d', false)",
-               PQbackendPID(db->conn), db->statement_timeout_ms, db->lock_timeout_ms);
+               PQbackendPID(db->conn), db->conf.statement_timeout_ms, db->conf.lock_timeout_ms);
     if (version >= 140000)
         buf_str(b, ", pg_catalog.set_config('idle_session_timeout', '0', false)");
     if (version >= 170000)
@@ -235,24 +236,24 @@ send_settings(struct db *db, const struct call *c, int step)
     struct buf sql = {0};
 
     snprintf(statement, sizeof statement, "%d", call_limit_ms(db, c));
-    snprintf(lock, sizeof lock, "%d", db->lock_timeout_ms);
+    snprintf(lock, sizeof lock, "%d", db->conf.lock_timeout_ms);
     const struct db_param params[] = {
-        {.value = db->schema ? db->schema : "pg_catalog"},
+        {.value = db->conf.schema ? db->conf.schema : "pg_catalog"},
         {.value = statement},
         {.value = lock},
         {.value = "10000"},
         {.value = c->has_path ? "pg_catalog" : c->what.search_path},
         {.value = c->what.timezone},
     };
-    bool reads = c->what.quick && db->read_only, zone = c->what.timezone && !reads;
+    bool reads = c->what.quick && db->conf.read_only, zone = c->what.timezone && !reads;
     buf_str(&sql, "select ");
-    if (!db->has_session_settings)
+    if (!db->session.has_settings)
         add_session_settings(&sql, db);
     buf_printf(&sql, "%s%s%s", SETTINGS,
                reads  ? READ_ONLY
                : zone ? ZONE
                       : "",
-               db->must_replicate && !reads ? WORD : "");
+               db->writable.must_replicate && !reads ? WORD : "");
     bool ok = send_kept(
         db, c, step, &(struct db_stmt){.sql = sql.data, .nparams = zone ? 6 : 5, .params = params});
     buf_free(&sql);
@@ -290,7 +291,7 @@ send_step(struct db *db, const struct call *c, int step)
     if (step == PATH_STEP)
         return send_path(db, c);
     if (step == 0)
-        return send_plain(db, db->read_only
+        return send_plain(db, db->conf.read_only
                                   ? "begin transaction isolation level repeatable read read only"
                                   : "begin transaction isolation level read committed");
     return send_settings(db, c, step);
@@ -299,10 +300,10 @@ send_step(struct db *db, const struct call *c, int step)
 static void
 broke(struct db *db)
 {
-    struct err e = db->flight.call ? db->flight.call->reply.err : db->fatal;
+    struct err e = db->flight.call ? db->flight.call->reply.err : db->session.fatal;
 
     if (e.kind != ERR_CONN)
-        e = db->fatal;
+        e = db->session.fatal;
     if (e.kind == ERR_NONE)
         err_of_break(&e, db->conn);
     e.kind = ERR_CONN;
@@ -318,7 +319,7 @@ flush(struct db *db)
 
     if (left < 0)
         return false;
-    loop_rewatch(db->loop, db->watch, PQsocket(db->conn),
+    loop_rewatch(db->loop, db->wait.watch, PQsocket(db->conn),
                  (short)(left > 0 ? POLLIN | POLLOUT : POLLIN));
     return true;
 }
@@ -362,7 +363,7 @@ pipeline_is_open(struct db *db)
     bool is_open = PQconsumeInput(db->conn) == 1;
 
     (void)PQisBusy(db->conn); /* reads the last message of a server that closes */
-    if (is_open && db->fatal.kind == ERR_NONE && PQstatus(db->conn) == CONNECTION_OK)
+    if (is_open && db->session.fatal.kind == ERR_NONE && PQstatus(db->conn) == CONNECTION_OK)
         return true;
     broke(db);
     return false;
@@ -373,7 +374,7 @@ pipeline_send(struct db *db, struct call *c)
 {
     bool ok;
 
-    if (db->read_only &&
+    if (db->conf.read_only &&
         c->what.bare) { /* without BEGIN READ ONLY nothing would forbid it to write */
         refuse(db, c);
         return;
@@ -408,7 +409,7 @@ leave_read_only(struct db *db)
 
     writable_err(db, &reply->err);
     reply->failed_at = -1;
-    db->is_locked = true;
+    db->writable.is_locked = true;
     e = reply->err;
     db_broken(db, &e);
 }
@@ -421,7 +422,7 @@ leave_wrong(struct db *db)
     struct err e;
 
     fail(&e, ERR_CONN, "%s is not %s any more", db_host(db),
-         strcmp(db->attrs, "primary") == 0 ? "the primary" : "read-write");
+         strcmp(db->writable.attrs, "primary") == 0 ? "the primary" : "read-write");
     db_broken(db, &e);
 }
 
@@ -435,7 +436,7 @@ leave_alone(struct db *db)
 
     fail(&e, ERR_CONN, "committed on %s alone: no standby has confirmed it", db_host(db));
     db->flight.is_committed = false;
-    db->must_replicate = true;
+    db->writable.must_replicate = true;
     db_broken(db, &e);
 }
 
@@ -480,19 +481,19 @@ finish(struct db *db)
         return;
     }
     if (db->flight.is_committed && !c->what.dry && db->flight.has_word)
-        db->must_replicate = false;
+        db->writable.must_replicate = false;
     if (c->reply.err.kind == ERR_TIMEOUT)
         err_of_limit(db, c);
     if (c->reply.err.kind == ERR_NONE) {
         writable_note(db);
         stall_answered(db, c);
-        db->has_session_settings |= !c->what.bare && !c->what.dry;
+        db->session.has_settings |= !c->what.bare && !c->what.dry;
     }
-    if (!db->is_locked)
-        db->tries = 0;
+    if (!db->writable.is_locked)
+        db->retry.tries = 0;
     db->flight = (struct flight){.failed_step = -1};
-    loop_cancel(db->loop, db->tls_timer);
-    db->tls_timer = 0;
+    loop_cancel(db->loop, db->wait.tls_timer);
+    db->wait.tls_timer = 0;
     stall_over(db);
     db_set_state(db, DB_READY);
     call_answer(c);
@@ -527,7 +528,7 @@ pipeline_in_doubt(const struct db *db)
     const struct flight *f = &db->flight;
     const struct call *c = f->call;
 
-    if (db->read_only || c->what.dry || f->is_committed)
+    if (db->conf.read_only || c->what.dry || f->is_committed)
         return false;
     if (c->what.script && f->step < commit_step(c))
         return false;
@@ -593,7 +594,7 @@ take_answer(struct db *db, PGresult *res)
         reply->results[i] = result_wrap(res);
         return;
     }
-    if (f->step == SETTINGS_STEP && !f->call->what.bare && db->must_replicate)
+    if (f->step == SETTINGS_STEP && !f->call->what.bare && db->writable.must_replicate)
         f->has_word = !PQgetisnull(res, 0, PQnfields(res) - 1);
     if (f->step == commit_step(f->call)) {
         f->is_committed = f->call->what.dry || strcmp(PQcmdStatus(res), "COMMIT") == 0;
@@ -686,11 +687,11 @@ arm_tls_timer(struct db *db, int wait_ms)
 {
     bool is_hidden = PQsslInUse(db->conn) || PQgssEncInUse(db->conn);
 
-    loop_cancel(db->loop, db->tls_timer);
-    db->tls_timer = 0;
-    db->tls_wait_ms = wait_ms;
+    loop_cancel(db->loop, db->wait.tls_timer);
+    db->wait.tls_timer = 0;
+    db->wait.tls_ms = wait_ms;
     if (is_hidden && wait_ms <= TLS_WAIT_MAX_MS)
-        db->tls_timer = loop_at(db->loop, clock_ms() + wait_ms, on_tls_timer, db);
+        db->wait.tls_timer = loop_at(db->loop, clock_ms() + wait_ms, on_tls_timer, db);
 }
 
 static void
@@ -713,8 +714,8 @@ take_notifies(struct db *db)
     PGnotify *n;
 
     while (!db->is_dead && db->conn && (n = PQnotifies(db->conn))) {
-        if (db->notify_fn)
-            db->notify_fn(db->notify_ctx, n->relname);
+        if (db->tell.notify_fn)
+            db->tell.notify_fn(db->tell.notify_ctx, n->relname);
         PQfreemem(n);
     }
 }
@@ -725,14 +726,14 @@ on_tls_timer(void *ctx)
     struct db *db = ctx;
 
     db_enter(db);
-    db->tls_timer = 0;
+    db->wait.tls_timer = 0;
     if (db->state == DB_BUSY) {
         if (!PQconsumeInput(db->conn))
             broke(db);
         else
             take_all(db);
         if (!db->is_dead && db->state == DB_BUSY)
-            arm_tls_timer(db, db->tls_wait_ms * 2);
+            arm_tls_timer(db, db->wait.tls_ms * 2);
     }
     if (!db->is_dead && db->state == DB_READY)
         take_notifies(db);

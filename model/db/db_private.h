@@ -118,57 +118,69 @@ struct turn {
     bool waits;
 };
 
-struct db {
-    struct loop *loop;
-    struct offload *off; /* made when first needed */
+/* What was configured, for the whole life of the db (db.c, db_connect.c). */
+struct db_conf {
     char *app_name, *schema, *password;
     int statement_timeout_ms, lock_timeout_ms, warn_ms, drop_ms, connect_ms;
     bool read_only, once, unattended;
     struct keyword *keywords; /* of conninfo and dbname */
     int nkeywords;
-    struct err config_err; /* they can't be read */
+    struct err err; /* they can't be read */
+};
 
-    enum db_state state;
+/* When to connect again, and whether (db.c). */
+struct db_retry {
     bool is_stopped; /* no attempt before db_retry_now, db_password */
     bool was_up;     /* the server has accepted us before */
     bool wants_password;
     bool is_trusted;               /* the server has accepted the password that was typed */
     int64_t tried_ms, attended_ms; /* the last attempt; when somebody looked; 0 = never */
-    bool is_locked;                /* the last server took no changes (db_writable.c) */
-    bool must_replicate;           /* a commit was not confirmed by a standby (is_alone), and no
-                                      later one was either */
-    bool has_others;               /* the attempt that succeeded had more than one address */
-    char *attrs;                   /* target_session_attrs as configured */
-    bool is_raw;                   /* the texts come as they are stored (db_connect.c) */
     struct err last_err;
-    struct err fatal; /* what the server said as it hung up */
     int tries;
-    int64_t next_try_ms;
+    int64_t at_ms;
     uint64_t random;
+};
 
-    PGconn *conn;
+/* Whether the server takes changes (db_writable.c). */
+struct db_writable {
+    bool is_locked;      /* the last server took none */
+    bool must_replicate; /* a commit was not confirmed by a standby (is_alone), and no later one was
+                            either */
+    bool has_others;     /* the attempt that succeeded had more than one address */
+    char *attrs;         /* target_session_attrs as configured */
+};
+
+/* How fast the line is (db_stall.c). */
+struct db_line {
     int64_t lag_us;   /* how long a statement of the last call took */
     int64_t greet_us; /* the shortest time for a few short messages to and fro on this line */
     int64_t byte_ns;  /* the longest time for a byte */
+};
+
+/* What the server's session has been asked and keeps (db_pipeline.c, db_connect.c). */
+struct db_session {
     int serial; /* number of the connection attempt: shows that an answer of a helper thread is
                    too late */
-    int watch, timer, kick_timer, wait_timer, tls_timer;
-    int tls_wait_ms;
     const struct db_gate *gate; /* or NULL */
     bool is_past_gate;          /* the gate has passed on this connection */
     bool is_asked_more;         /* the gate's second statement was sent */
-    bool has_session_settings;  /* the session's own settings were sent (add_session_settings) */
+    bool has_settings;          /* the session's own settings were sent (add_session_settings) */
     bool is_own;                /* the session is nobody else's (db_own_session) */
     bool is_direct;             /* it was when the gate was asked: it may keep statements */
+    bool is_raw;                /* the texts come as they are stored (db_connect.c) */
     struct kept kept[KEPT_MAX];
-    char *parsed; /* if is_own: the text of the server's unnamed statement; NULL = not known */
-    bool is_cancelling; /* a cancel request for this connection is on its way */
-    struct attempt attempt;
-    char *host, *name, *user;
+    char *parsed;     /* if is_own: the text of the server's unnamed statement; NULL = not known */
+    struct err fatal; /* what the server said as it hung up */
+};
 
-    struct calls queue;
-    struct flight flight;
-    struct turn turn;
+/* What the loop watches for this connection. */
+struct db_wait {
+    int watch, timer, kick_timer, queue_timer, tls_timer;
+    int tls_ms;
+};
+
+/* Who is told of what. */
+struct db_tell {
     db_notice_fn *notice_fn;
     void *notice_ctx;
     db_notify_fn *notify_fn;
@@ -176,7 +188,29 @@ struct db {
     void (*state_fn)(void *ctx);
     void *state_ctx;
     bool is_news; /* state_fn is due */
-    int depth;    /* events under way */
+};
+
+struct db {
+    struct loop *loop;
+    struct offload *off; /* made when first needed */
+    enum db_state state;
+    PGconn *conn;
+    bool is_cancelling; /* a cancel request for this connection is on its way */
+    struct attempt attempt;
+    struct calls queue;
+    struct flight flight;
+    struct turn turn;
+    struct db_conf conf;
+    struct db_retry retry;
+    struct db_writable writable;
+    struct db_line line;
+    struct db_session session;
+    struct db_wait wait;
+    struct db_tell tell;
+    struct db_where {
+        char *host, *name, *user;
+    } where;   /* what is connected */
+    int depth; /* events under way */
     bool is_dead;
 };
 

@@ -45,8 +45,8 @@ stall_greeted(struct db *db, int64_t took_us)
 {
     bool is_slow = took_us >= SLOW_GREETING_US;
 
-    db->greet_us = is_slow ? took_us : 0;
-    db->byte_ns = is_slow ? took_us * 1000 / GREETING_BYTES : 0;
+    db->line.greet_us = is_slow ? took_us : 0;
+    db->line.byte_ns = is_slow ? took_us * 1000 / GREETING_BYTES : 0;
 }
 
 void
@@ -54,18 +54,19 @@ stall_answered(struct db *db, const struct call *c)
 {
     int64_t took_us = clock_us() - c->sent_us;
 
-    db->lag_us = took_us / (c->what.n + 1);
-    if (took_us < db->greet_us)
-        db->greet_us = took_us;
-    if (took_us * 1000 / (c->size + GREETING_BYTES) < db->byte_ns)
-        db->byte_ns = took_us * 1000 / (c->size + GREETING_BYTES);
+    db->line.lag_us = took_us / (c->what.n + 1);
+    if (took_us < db->line.greet_us)
+        db->line.greet_us = took_us;
+    if (took_us * 1000 / (c->size + GREETING_BYTES) < db->line.byte_ns)
+        db->line.byte_ns = took_us * 1000 / (c->size + GREETING_BYTES);
 }
 
 int
 stall_line_ms(const struct db *db, const struct call *c)
 {
-    int64_t bytes_ms = db->byte_ns ? (c->size + GREETING_BYTES) * db->byte_ns / 1000000 : 0;
-    int64_t ms = db->greet_us / 1000 + bytes_ms + bytes_ms / 2;
+    int64_t bytes_ms =
+        db->line.byte_ns ? (c->size + GREETING_BYTES) * db->line.byte_ns / 1000000 : 0;
+    int64_t ms = db->line.greet_us / 1000 + bytes_ms + bytes_ms / 2;
 
     return ms < LINE_PATIENCE_MS ? (int)ms : LINE_PATIENCE_MS;
 }
@@ -82,7 +83,7 @@ patience_ms(const struct db *db)
 
     if (!c)
         return 0;
-    int more = c->what.statement_timeout_ms - db->statement_timeout_ms;
+    int more = c->what.statement_timeout_ms - db->conf.statement_timeout_ms;
     int work = (int)(c->size / WORK_BYTES_PER_MS);
     return (more > 0 ? more : 0) + work + stall_line_ms(db, c);
 }
@@ -124,10 +125,10 @@ stall_arm(struct db *db)
     const struct flight *f = &db->flight;
     int wait = -1;
 
-    if (db->warn_ms >= 0 && !f->is_cancelled)
-        wait = db->warn_ms;
-    else if (db->drop_ms >= 0)
-        wait = db->drop_ms;
+    if (db->conf.warn_ms >= 0 && !f->is_cancelled)
+        wait = db->conf.warn_ms;
+    else if (db->conf.drop_ms >= 0)
+        wait = db->conf.drop_ms;
     int64_t at = wait < 0 ? 0 : f->heard_ms + wait + patience_ms(db);
     int tick_ms = wait / TICKS < TICK_MOST_MS ? wait / TICKS : TICK_MOST_MS;
     int64_t tick = clock_ms() + (tick_ms > TICK_LEAST_MS ? tick_ms : TICK_LEAST_MS);
@@ -175,7 +176,7 @@ cancel_done(void *ctx)
 
     if (!k->ok)
         log_line(LOG_WARN, "cancel request: %s", k->said);
-    if (k->serial == k->db->serial) {
+    if (k->serial == k->db->session.serial) {
         k->db->is_cancelling = false;
         if (k->db->state == DB_READY)
             db_set_timer(k->db, 0);
@@ -193,7 +194,7 @@ stall_cancel(struct db *db)
     if (!how)
         return;
     struct cancel *k = xcalloc(1, sizeof *k);
-    *k = (struct cancel){.db = db, .serial = db->serial, .how = how};
+    *k = (struct cancel){.db = db, .serial = db->session.serial, .how = how};
     db->is_cancelling = true;
     offload_run(off, cancel_work, cancel_done, cancel_free, k);
 }
@@ -225,12 +226,12 @@ stall_timeout(struct db *db)
     note_progress(db);
     int64_t silent = clock_ms() - f->heard_ms - patience_ms(db);
 
-    if (db->drop_ms >= 0 && is_line_dead(db)) {
+    if (db->conf.drop_ms >= 0 && is_line_dead(db)) {
         fail(&e, ERR_CONN, "%s confirms nothing that is sent: the line is dead", db_host(db));
         db_broken(db, &e);
         return;
     }
-    if (db->drop_ms >= 0 && silent >= db->drop_ms) {
+    if (db->conf.drop_ms >= 0 && silent >= db->conf.drop_ms) {
         fail(&e, ERR_CONN,
              "the server was silent for %.1f s, not even a request to cancel was answered: "
              "connection dropped",
@@ -238,7 +239,7 @@ stall_timeout(struct db *db)
         db_broken(db, &e);
         return;
     }
-    if (db->warn_ms >= 0 && silent >= db->warn_ms && !f->is_cancelled) {
+    if (db->conf.warn_ms >= 0 && silent >= db->conf.warn_ms && !f->is_cancelled) {
         f->is_cancelled = true;
         log_line(LOG_WARN, "no answer within the time of the call, asking the server to cancel it");
         stall_cancel(db);

@@ -38,7 +38,7 @@ writable_refused(const struct db *db, const struct err *e)
 {
     bool is_odd = strcmp(e->sqlstate, "55000") == 0 || strcmp(e->sqlstate, "XX000") == 0;
 
-    if (db->read_only)
+    if (db->conf.read_only)
         return false;
     return strcmp(e->sqlstate, "25006") == 0 || (is_odd && is_on(db, "in_hot_standby"));
 }
@@ -49,7 +49,7 @@ writable_err(const struct db *db, struct err *e)
     char said[sizeof e->text];
 
     memcpy(said, e->text, sizeof said);
-    if (db->once)
+    if (db->conf.once)
         fail(e, ERR_CONN,
              "nothing was changed: %s is read-only (a standby, or locked by "
              "default_transaction_read_only): %s",
@@ -65,7 +65,7 @@ writable_err(const struct db *db, struct err *e)
 bool
 writable_is_up(const struct db *db, struct err *e)
 {
-    if (!db->is_locked || !says_read_only(db))
+    if (!db->writable.is_locked || !says_read_only(db))
         return true;
     fail(e, ERR_CONN, "%s",
          is_on(db, "in_hot_standby") ? "it is a standby" : "default_transaction_read_only is on");
@@ -76,23 +76,23 @@ writable_is_up(const struct db *db, struct err *e)
 bool
 db_has_others(const struct db *db)
 {
-    return db->has_others;
+    return db->writable.has_others;
 }
 
 void
 writable_note(struct db *db)
 {
-    if (db->is_locked && !(reports_it(db) && says_read_only(db)))
-        db->is_locked = false;
+    if (db->writable.is_locked && !(reports_it(db) && says_read_only(db)))
+        db->writable.is_locked = false;
 }
 
 bool
 writable_has_left(const struct db *db)
 {
-    const char *wants = db->attrs ? db->attrs : "";
+    const char *wants = db->writable.attrs ? db->writable.attrs : "";
     bool is_standby = is_on(db, "in_hot_standby");
 
-    if (!db->has_others)
+    if (!db->writable.has_others)
         return false;
     if (strcmp(wants, "primary") == 0)
         return is_standby;
@@ -102,7 +102,8 @@ writable_has_left(const struct db *db)
 const char *
 writable_attrs(const struct db *db, int ntargets)
 {
-    bool is_open = !db->attrs || !*db->attrs || strcmp(db->attrs, "any") == 0;
+    bool is_open =
+        !db->writable.attrs || !*db->writable.attrs || strcmp(db->writable.attrs, "any") == 0;
 
-    return db->is_locked && is_open && ntargets > 1 ? "read-write" : NULL;
+    return db->writable.is_locked && is_open && ntargets > 1 ? "read-write" : NULL;
 }

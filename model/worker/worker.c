@@ -37,18 +37,18 @@ earlier(int64_t a, int64_t b)
 static void
 stop_claiming(struct worker *w, const char *why)
 {
-    if (w->stop != STOP_NOT)
+    if (w->stop.how != STOP_NOT)
         return;
-    w->stop = STOP_DRAINING;
-    if (w->is_registered)
+    w->stop.how = STOP_DRAINING;
+    if (w->node.is_registered)
         log_line(LOG_INFO, "%s: finishing %d, then ending", why, w->running);
 }
 
 static void
 stop_now(struct worker *w)
 {
-    w->stop = STOP_NOW;
-    w->stop_at_ms = clock_ms() + w->o.grace_ms + LEAVE_MS;
+    w->stop.how = STOP_NOW;
+    w->stop.at_ms = clock_ms() + w->o.grace_ms + LEAVE_MS;
     log_line(LOG_INFO, "told again: ending %d commands and giving their jobs back", w->running);
     for (int i = 0; i < w->o.jobs; i++)
         if (w->slots[i].is_busy)
@@ -60,11 +60,11 @@ on_backlog(void *ctx, const struct err *e, const char *text)
 {
     struct worker *w = ctx;
 
-    w->is_asking = false;
-    w->ask_at_ms = clock_ms() + ASK_MS;
+    w->claim.is_asking = false;
+    w->claim.ask_at_ms = clock_ms() + ASK_MS;
     if (e->kind == ERR_NONE) {
-        w->is_empty = !strcmp(text, "0");
-        w->claim_at_ms = earlier(w->claim_at_ms, w->ask_at_ms);
+        w->claim.is_empty = !strcmp(text, "0");
+        w->claim.at_ms = earlier(w->claim.at_ms, w->claim.ask_at_ms);
     } else if (e->kind != ERR_CONN && w->fatal.kind == ERR_NONE)
         w->fatal = *e;
     worker_pump(w);
@@ -74,10 +74,10 @@ on_backlog(void *ctx, const struct err *e, const char *text)
 static void
 ask_backlog(struct worker *w, int64_t now)
 {
-    if (!w->o.drain || !w->is_registered || w->stop != STOP_NOT || w->is_asking || w->running > 0 ||
-        !w->was_idle || now < w->ask_at_ms)
+    if (!w->o.drain || !w->node.is_registered || w->stop.how != STOP_NOT || w->claim.is_asking ||
+        w->running > 0 || !w->claim.was_idle || now < w->claim.ask_at_ms)
         return;
-    w->is_asking = true;
+    w->claim.is_asking = true;
     queue_wait(w->queue, 0);
     queue_backlog(w->queue, w->o.queues, w->o.nqueues, on_backlog, w);
 }
@@ -87,7 +87,7 @@ ask_backlog(struct worker *w, int64_t now)
 static void
 check_server(struct worker *w)
 {
-    if (w->o.drain && !w->is_registered && w->fatal.kind == ERR_NONE && db_tries(w->db) > 0)
+    if (w->o.drain && !w->node.is_registered && w->fatal.kind == ERR_NONE && db_tries(w->db) > 0)
         w->fatal = *db_last_error(w->db);
 }
 
@@ -97,33 +97,33 @@ check_server(struct worker *w)
 static bool
 is_idle(const struct worker *w, int64_t now)
 {
-    bool may_ask = w->is_registered && !w->is_paused;
+    bool may_ask = w->node.is_registered && !w->node.is_paused;
 
-    if (w->o.max_idle_ms <= 0 || (may_ask && !w->was_idle))
+    if (w->o.max_idle_ms <= 0 || (may_ask && !w->claim.was_idle))
         return false;
-    return (may_ask ? w->claim_sent_ms : now) - w->idle_since_ms >= w->o.max_idle_ms;
+    return (may_ask ? w->claim.sent_ms : now) - w->claim.idle_since_ms >= w->o.max_idle_ms;
 }
 
 static void
 check_end(struct worker *w, int64_t now)
 {
-    bool is_busy = w->running > 0 || w->nheld > 0 || w->is_claiming || answers_left(w) > 0;
+    bool is_busy = w->running > 0 || w->held.n > 0 || w->claim.is_out || answers_left(w) > 0;
 
     check_server(w);
     if (w->fatal.kind != ERR_NONE)
         stop_claiming(w, "error");
-    if (w->o.drain && w->is_empty && !is_busy)
+    if (w->o.drain && w->claim.is_empty && !is_busy)
         stop_claiming(w, "nothing is ready");
     if (!is_busy && is_idle(w, now)) {
-        if (!w->is_registered && w->fatal.kind == ERR_NONE && db_last_error(w->db)->kind)
+        if (!w->node.is_registered && w->fatal.kind == ERR_NONE && db_last_error(w->db)->kind)
             w->fatal = *db_last_error(w->db);
         stop_claiming(w, "idle");
     }
-    if (w->stop == STOP_NOW && now >= w->stop_at_ms) {
+    if (w->stop.how == STOP_NOW && now >= w->stop.at_ms) {
         w->is_dirty = true;
-        w->has_left = true;
+        w->node.has_left = true;
         loop_stop(w->loop);
-    } else if (w->stop != STOP_NOT && !is_busy && !w->is_leaving)
+    } else if (w->stop.how != STOP_NOT && !is_busy && !w->node.is_leaving)
         node_leave(w);
 }
 
@@ -135,14 +135,14 @@ on_signal(void *ctx, int signo)
 
     if (signo == SIGCHLD)
         jobs_check(w);
-    else if (now - w->signal_ms >= AGAIN_MS) {
-        w->signal_ms = now;
-        if (w->stop == STOP_NOT)
+    else if (now - w->stop.signal_ms >= AGAIN_MS) {
+        w->stop.signal_ms = now;
+        if (w->stop.how == STOP_NOT)
             stop_claiming(w, strsignal(signo));
-        else if (w->stop == STOP_DRAINING)
+        else if (w->stop.how == STOP_DRAINING)
             stop_now(w);
         else
-            w->stop_at_ms = now;
+            w->stop.at_ms = now;
     }
     worker_pump(w);
 }
@@ -166,13 +166,13 @@ set_timer(struct worker *w, int64_t now)
     due = earlier(due, earlier(claims_due_ms(w), held_due_ms(w)));
     due = earlier(due, sleep_due_ms(w, now));
     if (w->o.max_idle_ms > 0 && w->running == 0 && claims_due_ms(w) == INT64_MAX)
-        due = earlier(due, w->idle_since_ms + w->o.max_idle_ms);
-    if (w->o.drain && w->was_idle && !w->is_asking)
-        due = earlier(due, w->ask_at_ms);
-    if (w->o.drain && !w->is_registered)
+        due = earlier(due, w->claim.idle_since_ms + w->o.max_idle_ms);
+    if (w->o.drain && w->claim.was_idle && !w->claim.is_asking)
+        due = earlier(due, w->claim.ask_at_ms);
+    if (w->o.drain && !w->node.is_registered)
         due = earlier(due, now + ASK_MS);
-    if (w->stop == STOP_NOW)
-        due = earlier(due, w->stop_at_ms);
+    if (w->stop.how == STOP_NOW)
+        due = earlier(due, w->stop.at_ms);
     loop_cancel(w->loop, w->timer);
     w->timer = loop_at(w->loop, due > now ? due : now + 1, on_timer, w);
 }
@@ -182,24 +182,24 @@ worker_pump(struct worker *w)
 {
     int64_t now = clock_ms();
 
-    if (w->has_left || w->is_calling)
+    if (w->node.has_left || w->is_calling)
         return;
     node_watch(w);
     sleep_keep(w, now);
-    if (!w->is_leaving && (w->fatal.kind == ERR_NONE || w->is_registered))
+    if (!w->node.is_leaving && (w->fatal.kind == ERR_NONE || w->node.is_registered))
         node_keep(w, now);
     node_tidy(w, now);
     jobs_keep(w);
     held_start(w, now);
-    if (w->was_short) /* the claim goes first, in a call of its own, so that this session waits
-                         for a wake-up soon */
+    if (w->claim.was_short) /* the claim goes first, in a call of its own, so that this session
+                         waits for a wake-up soon */
         claims_make(w, now);
     answers_send(w);
     claims_make(w, now);
     ask_backlog(w, now);
     sleep_try(w, now);
     check_end(w, now);
-    if (!w->has_left)
+    if (!w->node.has_left)
         set_timer(w, now);
 }
 
@@ -258,14 +258,14 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
     w->loop = l;
     w->db = db;
     w->queue = queue;
-    w->path = path;
+    w->node.path = path;
     w->o = *o;
-    w->host = xstrdup(host);
-    w->node = o->node ? xstrdup(o->node) : worker_make_name();
-    w->sleep_slot = w->listen_slot = -1;
-    w->idle_since_ms = clock_ms();
-    w->slept_ms = clock_slept_ms();
-    queue_make_id(w->session);
+    w->node.host = xstrdup(host);
+    w->node.name = o->node ? xstrdup(o->node) : worker_make_name();
+    w->sleep.slot = w->sleep.listen_slot = -1;
+    w->claim.idle_since_ms = clock_ms();
+    w->lease.slept_ms = clock_slept_ms();
+    queue_make_id(w->node.session);
     w->slots = xcalloc((size_t)o->jobs, sizeof *w->slots);
     for (int i = 0; i < o->jobs; i++)
         w->slots[i].w = w;
@@ -281,7 +281,7 @@ worker_new(struct loop *l, struct db *db, const struct worker_options *o, struct
 bool
 worker_run(struct worker *w, struct err *e)
 {
-    if (w->has_left)
+    if (w->node.has_left)
         return fail(e, ERR_USAGE, "this worker has ended: make a new one");
     if (!w->o.no_signals) {
         loop_on_signal(w->loop, SIGTERM, on_signal, w);
@@ -295,7 +295,7 @@ worker_run(struct worker *w, struct err *e)
     worker_pump(w);
     if (!loop_run(w->loop, e))
         return false;
-    w->has_left = true;
+    w->node.has_left = true;
     if (w->fatal.kind != ERR_NONE)
         *e = w->fatal;
     return w->fatal.kind == ERR_NONE;
@@ -323,7 +323,7 @@ worker_counts(const struct worker *w)
 const char *
 worker_node(const struct worker *w)
 {
-    return w->node;
+    return w->node.name;
 }
 
 void
@@ -343,8 +343,8 @@ worker_free(struct worker *w)
     answers_free(w);
     queue_free(w->queue);
     free(w->slots);
-    free(w->node);
-    free(w->host);
-    free(w->path);
+    free(w->node.name);
+    free(w->node.host);
+    free(w->node.path);
     free(w);
 }

@@ -248,7 +248,7 @@ on_both(void *ctx, const struct err *e, const struct queue_answer *a, int n,
     } else
         answers_done(box, e, a, n);
     if (e->kind != ERR_NONE && is_content(e))
-        box->w->is_claiming = false; /* if the claim caused the error, the next claim reports it */
+        box->w->claim.is_out = false; /* if the claim caused the error, the next claim reports it */
     else
         claim_done(box->w, e, jobs, njobs, NULL);
     worker_pump(box->w);
@@ -289,12 +289,12 @@ send_complete(struct outbox *box, int n)
     }
     bool plain = box->plain || box->items[0].alone;
     box->plain = false;
-    if (!plain && may_claim(box->w) && clock_ms() >= box->w->claim_at_ms) {
+    if (!plain && may_claim(box->w) && clock_ms() >= box->w->claim.at_ms) {
         struct queue_claim claim = claim_of(box->w, clock_ms());
         queue_wait(box->w->queue, 0);
         queue_complete_and_claim(box->w->queue, jobs, n, &claim, on_both, box);
     } else
-        queue_complete(box->w->queue, box->w->node, jobs, n, on_answer, box);
+        queue_complete(box->w->queue, box->w->node.name, jobs, n, on_answer, box);
 }
 
 static void
@@ -312,7 +312,7 @@ send_fail(struct outbox *box, int n)
                                          .retry_in_ms = a->retry_in_ms > 0 ? a->retry_in_ms : -1,
                                          .final = a->final};
     }
-    queue_fail(box->w->queue, box->w->node, jobs, n, on_answer, box);
+    queue_fail(box->w->queue, box->w->node.name, jobs, n, on_answer, box);
 }
 
 static void
@@ -322,7 +322,7 @@ send_give_back(struct outbox *box, int n)
 
     for (int i = 0; i < n; i++)
         tokens[i] = box->items[i].token;
-    queue_give_back(box->w->queue, box->w->node, tokens, n, on_answer, box);
+    queue_give_back(box->w->queue, box->w->node.name, tokens, n, on_answer, box);
 }
 
 /* True if the answers may wait for the next claim and go with it: while jobs are short and a claim
@@ -330,8 +330,8 @@ send_give_back(struct outbox *box, int n)
 static bool
 may_wait(const struct worker *w, int kind)
 {
-    return kind == ANSWER_COMPLETE && w->is_claiming && w->ahead > 0 && !w->was_short &&
-           w->stop == STOP_NOT;
+    return kind == ANSWER_COMPLETE && w->claim.is_out && w->held.most > 0 && !w->claim.was_short &&
+           w->stop.how == STOP_NOT;
 }
 
 void

@@ -26,8 +26,8 @@ enum {
 static int
 room(const struct worker *w)
 {
-    int most = w->o.jobs > w->ahead ? w->o.jobs : w->ahead;
-    int left = w->o.jobs + 2 * w->ahead - w->running - w->nheld - w->coming;
+    int most = w->o.jobs > w->held.most ? w->o.jobs : w->held.most;
+    int left = w->o.jobs + 2 * w->held.most - w->running - w->held.n - w->held.coming;
 
     return left < most ? left : most;
 }
@@ -36,15 +36,15 @@ room(const struct worker *w)
 static bool
 wants_jobs(const struct worker *w)
 {
-    return w->is_registered && w->stop == STOP_NOT && w->fatal.kind == ERR_NONE && !w->is_paused &&
-           !w->is_claiming && !w->is_lulling && !w->is_tidying && room(w) > 0 &&
-           answers_left(w) < ANSWERS_MAX;
+    return w->node.is_registered && w->stop.how == STOP_NOT && w->fatal.kind == ERR_NONE &&
+           !w->node.is_paused && !w->claim.is_out && !w->sleep.is_asking && !w->node.is_tidying &&
+           room(w) > 0 && answers_left(w) < ANSWERS_MAX;
 }
 
 bool
 may_claim(const struct worker *w)
 {
-    return wants_jobs(w) && (w->start_wait_ms == 0 || clock_ms() >= w->start_at_ms);
+    return wants_jobs(w) && (w->start.wait_ms == 0 || clock_ms() >= w->start.at_ms);
 }
 
 int64_t
@@ -52,17 +52,17 @@ claims_due_ms(const struct worker *w)
 {
     if (!wants_jobs(w))
         return INT64_MAX;
-    return w->claim_at_ms > w->start_at_ms ? w->claim_at_ms : w->start_at_ms;
+    return w->claim.at_ms > w->start.at_ms ? w->claim.at_ms : w->start.at_ms;
 }
 
 struct queue_claim
 claim_of(struct worker *w, int64_t now)
 {
-    w->is_claiming = true;
-    w->is_woken = false;
-    w->claim_sent_ms = now;
-    return (struct queue_claim){.node = w->node,
-                                .n = w->claimed_n = room(w),
+    w->claim.is_out = true;
+    w->claim.is_woken = false;
+    w->claim.sent_ms = now;
+    return (struct queue_claim){.node = w->node.name,
+                                .n = w->claim.n = room(w),
                                 .timeout_ms = w->o.timeout_ms,
                                 .queues = w->o.queues,
                                 .nqueues = w->o.nqueues,
@@ -96,24 +96,24 @@ static void
 claim_failed(struct worker *w, const struct err *e)
 {
     if (queue_in_doubt(w->queue))
-        w->untidy = 2;
+        w->node.untidy = 2;
     if (err_is_outdated(e) && w->counts.started == 0) /* waiting does not help */
         w->fatal = *e;
-    w->claim_at_ms = clock_ms() + RETRY_MS;
+    w->claim.at_ms = clock_ms() + RETRY_MS;
     if (e->kind != ERR_CONN)
-        w->claim_at_ms += CLAIM_RETRY_MS;
-    if (e->kind != ERR_CONN && strcmp(w->said_claim.text, e->text) != 0)
+        w->claim.at_ms += CLAIM_RETRY_MS;
+    if (e->kind != ERR_CONN && strcmp(w->claim.said.text, e->text) != 0)
         log_line(LOG_WARN, "claim: %s; trying again", e->text);
-    w->said_claim = *e;
+    w->claim.said = *e;
 }
 
 /* Doubles the wait before the next claim. */
 static void
 poll_later(struct worker *w, int least_ms, int most_ms)
 {
-    w->idle_wait_ms = w->idle_wait_ms ? w->idle_wait_ms * 2 : least_ms;
-    if (w->idle_wait_ms > most_ms)
-        w->idle_wait_ms = most_ms;
+    w->claim.idle_wait_ms = w->claim.idle_wait_ms ? w->claim.idle_wait_ms * 2 : least_ms;
+    if (w->claim.idle_wait_ms > most_ms)
+        w->claim.idle_wait_ms = most_ms;
 }
 
 /* The claim found nothing: sets the time of the next claim. */
@@ -123,23 +123,23 @@ pace_claims(struct worker *w, const struct queue_sleep *sleep)
     int64_t now = clock_ms();
 
     if (sleep) /* slot -1: a push is under way and slot 0 is free; perhaps we had slot 0 last */
-        w->is_first = sleep->slot == 0 || (w->is_first && sleep->slot == -1);
-    if (!sleep || w->is_woken) { /* that claim went with answers and does not wait in a slot:
+        w->sleep.is_first = sleep->slot == 0 || (w->sleep.is_first && sleep->slot == -1);
+    if (!sleep || w->claim.is_woken) { /* that claim went with answers and does not wait in a slot:
                                     claim again at once */
-        w->claim_at_ms = now;
+        w->claim.at_ms = now;
         return;
     }
-    w->sleep_slot = sleep->slot;
+    w->sleep.slot = sleep->slot;
     db_own_session(w->db, sleep->slot >= 0);
     if (sleep->slot >= 0) {
-        if (sleep->slot != w->listen_slot)
-            w->listens_to_all = false; /* a claim for another slot begins with UNLISTEN */
-        w->listen_slot = sleep->slot;
-        w->listen_pid = db_backend_pid(w->db);
+        if (sleep->slot != w->sleep.listen_slot)
+            w->sleep.listens_to_all = false; /* a claim for another slot begins with UNLISTEN */
+        w->sleep.listen_slot = sleep->slot;
+        w->sleep.listen_pid = db_backend_pid(w->db);
     }
     if (sleep->slot >= 0) {
-        w->idle_wait_ms = 0;
-        w->claim_at_ms = now + sleep->wait_ms;
+        w->claim.idle_wait_ms = 0;
+        w->claim.at_ms = now + sleep->wait_ms;
         return;
     }
     if (sleep->slot == -1) /* a push is under way; if its transaction stays open, asking again
@@ -147,19 +147,19 @@ pace_claims(struct worker *w, const struct queue_sleep *sleep)
         poll_later(w, sleep->wait_ms, POLL_MAX_MS / 2);
     else
         poll_later(w, POLL_MIN_MS, sleep->wait_ms < POLL_MAX_MS ? sleep->wait_ms : POLL_MAX_MS);
-    w->claim_at_ms = now + w->idle_wait_ms;
+    w->claim.at_ms = now + w->claim.idle_wait_ms;
 }
 
 static void
 pace_idle(struct worker *w, const struct queue_sleep *sleep)
 {
-    if (!w->was_idle)
-        w->idle_since_ms = clock_ms();
-    w->was_idle = true;
+    if (!w->claim.was_idle)
+        w->claim.idle_since_ms = clock_ms();
+    w->claim.was_idle = true;
     pace_claims(w, sleep);
-    int64_t over_ms = w->idle_since_ms + w->o.max_idle_ms;
-    if (w->o.max_idle_ms > 0 && w->claim_sent_ms < over_ms && over_ms < w->claim_at_ms)
-        w->claim_at_ms = over_ms; /* the last claim before --max-idle ends the worker */
+    int64_t over_ms = w->claim.idle_since_ms + w->o.max_idle_ms;
+    if (w->o.max_idle_ms > 0 && w->claim.sent_ms < over_ms && over_ms < w->claim.at_ms)
+        w->claim.at_ms = over_ms; /* the last claim before --max-idle ends the worker */
 }
 
 static void
@@ -175,27 +175,27 @@ on_wake(void *ctx, const struct err *e, const char *text)
 static void
 pace_ahead(struct worker *w, int n)
 {
-    int64_t most = w->job_us > 0 ? w->o.jobs * AHEAD_US / w->job_us : w->o.ahead;
+    int64_t most = w->held.job_us > 0 ? w->o.jobs * AHEAD_US / w->held.job_us : w->o.ahead;
 
-    if (n >= w->claimed_n && w->ahead < w->o.ahead)
-        w->ahead = w->ahead > 0 ? 2 * w->ahead : 1;
-    if (w->ahead > w->o.ahead)
-        w->ahead = w->o.ahead;
-    if (w->ahead > most)
-        w->ahead = (int)most;
+    if (n >= w->claim.n && w->held.most < w->o.ahead)
+        w->held.most = w->held.most > 0 ? 2 * w->held.most : 1;
+    if (w->held.most > w->o.ahead)
+        w->held.most = w->o.ahead;
+    if (w->held.most > most)
+        w->held.most = (int)most;
 }
 
 static void
 start_all(struct worker *w, const struct queue_job *jobs, int n)
 {
-    int64_t asked_ms = w->claim_sent_ms;
+    int64_t asked_ms = w->claim.sent_ms;
 
-    w->coming = n;
-    if (n >= w->claimed_n && w->ahead > 0 && w->running + w->nheld == 0)
+    w->held.coming = n;
+    if (n >= w->claim.n && w->held.most > 0 && w->running + w->held.n == 0)
         claim_ahead(w);
     for (int i = 0; i < n; i++) {
-        w->coming--;
-        if (w->o.fn && (w->nheld > 0 || w->running >= w->o.jobs))
+        w->held.coming--;
+        if (w->o.fn && (w->held.n > 0 || w->running >= w->o.jobs))
             held_add(w, &jobs[i], asked_ms);
         else
             job_start(w, &jobs[i], asked_ms);
@@ -206,8 +206,8 @@ void
 claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, int n,
            const struct queue_sleep *sleep)
 {
-    w->is_claiming = false;
-    w->sleep_slot = -1;
+    w->claim.is_out = false;
+    w->sleep.slot = -1;
     jobs_count_suspension(w);
     if (e->kind != ERR_NONE) {
         claim_failed(w, e);
@@ -217,17 +217,17 @@ claim_done(struct worker *w, const struct err *e, const struct queue_job *jobs, 
         pace_idle(w, sleep);
         return;
     }
-    w->idle_wait_ms = 0;
-    w->idle_since_ms = clock_ms();
-    w->is_empty = false;
-    w->was_idle = false;
+    w->claim.idle_wait_ms = 0;
+    w->claim.idle_since_ms = clock_ms();
+    w->claim.is_empty = false;
+    w->claim.was_idle = false;
     sleep_later(w);
-    w->was_short = n < w->claimed_n;
-    w->claim_at_ms = w->idle_since_ms;
+    w->claim.was_short = n < w->claim.n;
+    w->claim.at_ms = w->claim.idle_since_ms;
     pace_ahead(w, n);
     start_all(w, jobs, n);
-    if (w->is_first && room(w) <= 0) { /* another worker should wait in slot 0 */
-        w->is_first = false;
+    if (w->sleep.is_first && room(w) <= 0) { /* another worker should wait in slot 0 */
+        w->sleep.is_first = false;
         queue_wait(w->queue, 0);
         queue_wake(w->queue, 1, on_wake, w);
     }
@@ -251,28 +251,29 @@ claims_wake(void *ctx, const char *channel)
     struct worker *w = ctx;
 
     (void)channel; /* this connection listens to one */
-    w->is_woken = true;
+    w->claim.is_woken = true;
     sleep_end(w);
-    if (w->sleep_slot < 0 || w->is_claiming || w->is_lulling)
+    if (w->sleep.slot < 0 || w->claim.is_out || w->sleep.is_asking)
         return;
-    w->claim_at_ms = clock_ms();
+    w->claim.at_ms = clock_ms();
     worker_pump(w);
 }
 
 static void
 ask(struct worker *w, struct queue_claim claim)
 {
-    bool same = w->listen_pid == db_backend_pid(w->db);
+    bool same = w->sleep.listen_pid == db_backend_pid(w->db);
 
     queue_wait(w->queue, 0);
-    queue_claim_or_wait(w->queue, &claim, !w->o.poll, same ? w->listen_slot : -1, on_claim, w);
+    queue_claim_or_wait(w->queue, &claim, !w->o.poll, same ? w->sleep.listen_slot : -1, on_claim,
+                        w);
 }
 
 /* A worker that takes no more jobs leaves its slot, so that a push wakes another one. */
 static void
 leave_slot(struct worker *w, int64_t now)
 {
-    if (w->sleep_slot < 0 || w->is_claiming || (w->stop == STOP_NOT && !w->is_paused))
+    if (w->sleep.slot < 0 || w->claim.is_out || (w->stop.how == STOP_NOT && !w->node.is_paused))
         return;
     struct queue_claim claim = claim_of(w, now);
     claim.n = 0;
@@ -283,6 +284,6 @@ void
 claims_make(struct worker *w, int64_t now)
 {
     leave_slot(w, now);
-    if (may_claim(w) && now >= w->claim_at_ms)
+    if (may_claim(w) && now >= w->claim.at_ms)
         ask(w, claim_of(w, now));
 }

@@ -41,11 +41,11 @@ job_copy(const struct queue_job *job, char **copy)
 void
 held_add(struct worker *w, const struct queue_job *job, int64_t asked_ms)
 {
-    if (w->nheld == w->held_cap) {
-        w->held_cap = w->held_cap ? 2 * w->held_cap : 64;
-        w->held = xreallocarray(w->held, (size_t)w->held_cap, sizeof *w->held);
+    if (w->held.n == w->held.cap) {
+        w->held.cap = w->held.cap ? 2 * w->held.cap : 64;
+        w->held.items = xreallocarray(w->held.items, (size_t)w->held.cap, sizeof *w->held.items);
     }
-    struct held *h = &w->held[w->nheld++];
+    struct held *h = &w->held.items[w->held.n++];
     h->job = job_copy(job, &h->copy);
     h->asked_ms = asked_ms;
 }
@@ -54,25 +54,25 @@ static void
 drop_first(struct worker *w, int n)
 {
     for (int i = 0; i < n; i++)
-        free(w->held[i].copy);
-    w->nheld -= n;
-    if (w->nheld > 0)
-        memmove(w->held, w->held + n, sizeof *w->held * (size_t)w->nheld);
+        free(w->held.items[i].copy);
+    w->held.n -= n;
+    if (w->held.n > 0)
+        memmove(w->held.items, w->held.items + n, sizeof *w->held.items * (size_t)w->held.n);
 }
 
 static void
 give_all_back(struct worker *w)
 {
-    for (int i = 0; i < w->nheld; i++) {
-        const struct queue_job *job = &w->held[i].job;
+    for (int i = 0; i < w->held.n; i++) {
+        const struct queue_job *job = &w->held.items[i].job;
         struct answer a = {
             .token = {.lease = job->lease, .seq = job->seq, .version = job->version}
         };
         memcpy(a.id, job->id, sizeof a.id);
         answer_add(w, ANSWER_GIVE_BACK, &a);
     }
-    drop_first(w, w->nheld);
-    w->ahead = 0;
+    drop_first(w, w->held.n);
+    w->held.most = 0;
 }
 
 void
@@ -80,34 +80,34 @@ held_start(struct worker *w, int64_t now)
 {
     int n = 0;
 
-    while (n < w->nheld && w->running < w->o.jobs) {
-        job_start(w, &w->held[n].job, w->held[n].asked_ms);
+    while (n < w->held.n && w->running < w->o.jobs) {
+        job_start(w, &w->held.items[n].job, w->held.items[n].asked_ms);
         n++;
     }
     if (n > 0)
         drop_first(w, n);
-    if (w->nheld > 0 && (now >= held_due_ms(w) || w->stop != STOP_NOT))
+    if (w->held.n > 0 && (now >= held_due_ms(w) || w->stop.how != STOP_NOT))
         give_all_back(w);
 }
 
 int64_t
 held_due_ms(const struct worker *w)
 {
-    return w->nheld > 0 ? w->held[0].asked_ms + HELD_MS : INT64_MAX;
+    return w->held.n > 0 ? w->held.items[0].asked_ms + HELD_MS : INT64_MAX;
 }
 
 int
 held_leases(const struct worker *w, int64_t *leases)
 {
-    for (int i = 0; i < w->nheld; i++)
-        leases[i] = w->held[i].job.lease;
-    return w->nheld;
+    for (int i = 0; i < w->held.n; i++)
+        leases[i] = w->held.items[i].job.lease;
+    return w->held.n;
 }
 
 void
 held_free(struct worker *w)
 {
-    drop_first(w, w->nheld);
-    free(w->held);
-    w->held = NULL;
+    drop_first(w, w->held.n);
+    free(w->held.items);
+    w->held.items = NULL;
 }

@@ -45,7 +45,7 @@ env_make(const struct worker *w, const struct queue_job *job)
     *at++ = xasprintf("QUEUETOP_KIND=%s", job->kind);
     *at++ = xasprintf("QUEUETOP_TRY=%d", job->try_);
     *at++ = xasprintf("QUEUETOP_MAX_TRIES=%d", job->max_tries);
-    *at++ = xasprintf("QUEUETOP_NODE=%s", w->node);
+    *at++ = xasprintf("QUEUETOP_NODE=%s", w->node.name);
     *at++ = xasprintf("QUEUETOP_TYPE=%s", job->type      ? job->type
                                           : job->payload ? "application/json"
                                                          : "");
@@ -71,11 +71,11 @@ job_over(struct slot *s)
     struct worker *w = s->w;
     int64_t now = clock_us();
 
-    w->job_us += (now - s->started_us - w->job_us) / 8;
+    w->held.job_us += (now - s->started_us - w->held.job_us) / 8;
     free(s->what);
     *s = (struct slot){.w = w};
     w->running--;
-    w->idle_since_ms = now / 1000;
+    w->claim.idle_since_ms = now / 1000;
 }
 
 /* What the exit code says about further tries. */
@@ -131,9 +131,9 @@ is_lasting(int code)
 static bool
 any_has_run(struct worker *w)
 {
-    for (int i = 0; i < w->o.jobs && !w->has_run; i++)
-        w->has_run = w->slots[i].child && child_has_started(w->slots[i].child);
-    return w->has_run;
+    for (int i = 0; i < w->o.jobs && !w->start.has_run; i++)
+        w->start.has_run = w->slots[i].child && child_has_started(w->slots[i].child);
+    return w->start.has_run;
 }
 
 /* The command of this slot has started. */
@@ -142,9 +142,9 @@ note_start(const struct slot *s)
 {
     struct worker *w = s->w;
 
-    w->has_run = true;
-    if (s->started_us / 1000 >= w->start_at_ms) /* an older one does not show that it works again */
-        w->start_wait_ms = 0;
+    w->start.has_run = true;
+    if (s->started_us / 1000 >= w->start.at_ms) /* an older one does not show that it works again */
+        w->start.wait_ms = 0;
 }
 
 /* Takes no jobs for a while, because a command could not be started. */
@@ -156,14 +156,14 @@ wait_with_starts(struct worker *w, const char *why)
     for (int i = 0; i < w->o.jobs; i++) /* those that run for long have not said so yet */
         if (w->slots[i].child && child_has_started(w->slots[i].child))
             note_start(&w->slots[i]);
-    if (w->start_wait_ms > 0 && now < w->start_at_ms) /* its job came together with the last one */
+    if (w->start.wait_ms > 0 && now < w->start.at_ms) /* its job came together with the last one */
         return;
-    if (w->start_wait_ms == 0)
+    if (w->start.wait_ms == 0)
         log_line(LOG_WARN, "%s; giving jobs back until the command can be run", why);
-    w->start_wait_ms = w->start_wait_ms ? w->start_wait_ms * 2 : START_MS;
-    if (w->start_wait_ms > START_MOST_MS)
-        w->start_wait_ms = START_MOST_MS;
-    w->start_at_ms = now + w->start_wait_ms;
+    w->start.wait_ms = w->start.wait_ms ? w->start.wait_ms * 2 : START_MS;
+    if (w->start.wait_ms > START_MOST_MS)
+        w->start.wait_ms = START_MOST_MS;
+    w->start.at_ms = now + w->start.wait_ms;
 }
 
 /* A command that can't be run ends the worker, unless it has run before: then somebody replaces its
@@ -174,7 +174,7 @@ start_failed(struct worker *w, int code)
 {
     struct err e = {0};
 
-    fail(&e, ERR_USAGE, "can't run %s: %s", w->path, strerror(code));
+    fail(&e, ERR_USAGE, "can't run %s: %s", w->node.path, strerror(code));
     if (is_lasting(code) && (w->o.drain || !any_has_run(w)))
         w->fatal = e;
     else
@@ -283,7 +283,7 @@ start_child(struct slot *s, const struct queue_job *job, struct err *e)
 {
     struct worker *w = s->w;
     char **env = env_make(w, job);
-    struct child_start start = {.path = w->path,
+    struct child_start start = {.path = w->node.path,
                                 .argv = w->o.argv,
                                 .env = env,
                                 .input = job->payload,
@@ -343,7 +343,7 @@ job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
 
     /* Whether the job must be given back: it came too late (this process was stopped), there is no
      * slot, or the worker ends. Another worker should get it. */
-    if (!s || w->stop != STOP_NOT || w->fatal.kind != ERR_NONE ||
+    if (!s || w->stop.how != STOP_NOT || w->fatal.kind != ERR_NONE ||
         clock_ms() >= asked_ms + job->lease_ms)
         give_back(w, job);
     else if (w->o.fn) {
@@ -358,7 +358,7 @@ job_start(struct worker *w, const struct queue_job *job, int64_t asked_ms)
 static void
 take_extension(struct worker *w, const struct queue_answer *a)
 {
-    int64_t over_ms = w->extend_sent_ms + a->lease_ms;
+    int64_t over_ms = w->lease.sent_ms + a->lease_ms;
 
     for (int i = 0; i < w->o.jobs; i++) {
         struct slot *s = &w->slots[i];
@@ -381,9 +381,9 @@ on_extend(void *ctx, const struct err *e, const struct queue_answer *a, int n)
 {
     struct worker *w = ctx;
 
-    w->is_extending = false;
+    w->lease.is_extending = false;
     if (e->kind != ERR_NONE) {
-        w->extend_retry_ms = clock_ms() + EXTEND_RETRY_MS;
+        w->lease.retry_ms = clock_ms() + EXTEND_RETRY_MS;
         log_line(LOG_DEBUG, "extend: %s", e->text);
     }
     for (int i = 0; i < n; i++)
@@ -415,10 +415,10 @@ extend_like(struct worker *w, int64_t by_ms)
     }
     struct queue_extend x = {
         .jobs = tokens, .n = n, .started = started, .nstarted = n, .by_ms = by_ms};
-    w->is_extending = true;
-    w->extend_sent_ms = clock_ms();
+    w->lease.is_extending = true;
+    w->lease.sent_ms = clock_ms();
     queue_wait(w->queue, 0);
-    queue_extend(w->queue, w->node, &x, on_extend, w);
+    queue_extend(w->queue, w->node.name, &x, on_extend, w);
 }
 
 /* The time at which a function has run too long. From then on queuetop_unwanted returns true, and
@@ -433,19 +433,19 @@ call_over_ms(const struct slot *s)
 void
 jobs_count_suspension(struct worker *w)
 {
-    int64_t slept = clock_slept_ms(), more = slept - w->slept_ms;
+    int64_t slept = clock_slept_ms(), more = slept - w->lease.slept_ms;
 
     if (more < SUSPEND_MS)
         return;
-    w->slept_ms = slept;
-    w->claim_sent_ms -= more;
-    w->extend_sent_ms -= more;
+    w->lease.slept_ms = slept;
+    w->claim.sent_ms -= more;
+    w->lease.sent_ms -= more;
     for (int i = 0; i < w->o.jobs; i++) {
         w->slots[i].over_ms -= more;
         w->slots[i].extend_at_ms -= more;
     }
-    for (int i = 0; i < w->nheld; i++)
-        w->held[i].asked_ms -= more;
+    for (int i = 0; i < w->held.n; i++)
+        w->held.items[i].asked_ms -= more;
 }
 
 void
@@ -466,7 +466,7 @@ jobs_keep(struct worker *w)
         if (is_held(s) && now >= s->extend_at_ms && (!first || s->over_ms < first->over_ms))
             first = s;
     }
-    if (first && !w->is_extending && now >= w->extend_retry_ms)
+    if (first && !w->lease.is_extending && now >= w->lease.retry_ms)
         extend_like(w, first->lease_ms);
 }
 
@@ -479,13 +479,12 @@ jobs_due_ms(const struct worker *w)
         const struct slot *s = &w->slots[i];
         if (!is_held(s))
             continue;
-        int64_t extend =
-            s->extend_at_ms > w->extend_retry_ms ? s->extend_at_ms : w->extend_retry_ms;
+        int64_t extend = s->extend_at_ms > w->lease.retry_ms ? s->extend_at_ms : w->lease.retry_ms;
         if (s->over_ms < due)
             due = s->over_ms;
         if (call_over_ms(s) < due)
             due = call_over_ms(s);
-        if (!w->is_extending && extend < due)
+        if (!w->lease.is_extending && extend < due)
             due = extend;
     }
     return due;

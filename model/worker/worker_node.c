@@ -40,9 +40,9 @@ node_watch(struct worker *w)
 {
     enum err_kind why = db_last_error(w->db)->kind;
 
-    if (w->is_registered && db_state(w->db) == DB_OFF && (why == ERR_AUTH || why == ERR_DENIED) &&
-        clock_ms() >= w->retry_auth_ms) {
-        w->retry_auth_ms = clock_ms() + AUTH_MS;
+    if (w->node.is_registered && db_state(w->db) == DB_OFF &&
+        (why == ERR_AUTH || why == ERR_DENIED) && clock_ms() >= w->node.retry_auth_ms) {
+        w->node.retry_auth_ms = clock_ms() + AUTH_MS;
         db_retry_now(w->db);
     }
 }
@@ -63,9 +63,9 @@ is_hopeless(const struct err *e)
 static struct queue_node
 node_of(const struct worker *w)
 {
-    return (struct queue_node){.name = w->node,
-                               .session = w->session,
-                               .host = w->host,
+    return (struct queue_node){.name = w->node.name,
+                               .session = w->node.session,
+                               .host = w->node.host,
                                .version = QUEUETOP_VERSION,
                                .pid = (int)getpid(),
                                .slots = w->o.jobs + w->o.ahead < SLOTS_MAX ? w->o.jobs + w->o.ahead
@@ -80,11 +80,11 @@ on_clock(void *ctx, const struct err *e, const char *text)
     struct worker *w = ctx;
 
     (void)text;
-    w->is_telling_clock = false;
-    w->is_clock_told = e->kind == ERR_NONE;
+    w->clock.is_telling = false;
+    w->clock.is_told = e->kind == ERR_NONE;
     /* no such function in an older queue, or no right to call it: told again when the worker
      * registers again */
-    w->is_clock_unheard = !strncmp(e->sqlstate, "42", 2);
+    w->clock.is_unheard = !strncmp(e->sqlstate, "42", 2);
     if (e->kind != ERR_NONE && e->kind != ERR_CONN && strcmp(e->sqlstate, "42883") != 0)
         log_line(LOG_WARN, "node_clock: %s", e->text);
 }
@@ -94,13 +94,13 @@ static void
 tell_clock(struct worker *w, int64_t ahead)
 {
     struct queue_node node = node_of(w);
-    int64_t change = ahead - w->clock_told_ms;
+    int64_t change = ahead - w->clock.told_ms;
 
-    if (w->is_telling_clock || w->is_clock_unheard || !w->is_registered ||
-        (w->is_clock_told && change < CLOCK_CHANGE_MS && change > -CLOCK_CHANGE_MS))
+    if (w->clock.is_telling || w->clock.is_unheard || !w->node.is_registered ||
+        (w->clock.is_told && change < CLOCK_CHANGE_MS && change > -CLOCK_CHANGE_MS))
         return;
-    w->is_telling_clock = true;
-    w->clock_told_ms = ahead;
+    w->clock.is_telling = true;
+    w->clock.told_ms = ahead;
     queue_wait(w->queue, 0);
     queue_node_clock(w->queue, &node, ahead, on_clock, w);
 }
@@ -114,13 +114,14 @@ compare_clocks(struct worker *w)
 
     if (!there)
         return;
-    int64_t ahead = clock_ahead_ms(there, w->node_sent_ms, clock_wall_ms(), w->ahead_ms);
+    int64_t ahead = clock_ahead_ms(there, w->node.sent_ms, clock_wall_ms(), w->clock.ahead_ms);
     bool is_wrong = ahead > CLOCK_SKEW_MS || ahead < -CLOCK_SKEW_MS;
-    if (is_wrong && !w->is_clock_wrong)
-        log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's", w->node,
-                 (double)(ahead < 0 ? -ahead : ahead) / 1000, ahead < 0 ? "behind" : "ahead");
-    w->ahead_ms = ahead;
-    w->is_clock_wrong = is_wrong;
+    if (is_wrong && !w->clock.is_wrong)
+        log_line(LOG_WARN, "node %s: the server's clock is %.1f s %s of this machine's",
+                 w->node.name, (double)(ahead < 0 ? -ahead : ahead) / 1000,
+                 ahead < 0 ? "behind" : "ahead");
+    w->clock.ahead_ms = ahead;
+    w->clock.is_wrong = is_wrong;
     tell_clock(w, -ahead);
 }
 
@@ -130,19 +131,19 @@ on_start(void *ctx, const struct err *e, const char *text)
     struct worker *w = ctx;
 
     (void)text;
-    w->is_calling_node = false;
-    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    w->node.is_calling = false;
+    w->node.beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
     if (e->kind == ERR_NONE) {
-        if (!w->is_registered)
-            log_line(LOG_INFO, "node %s is up", w->node);
-        w->is_registered = true;
-        w->is_clock_told = w->is_clock_unheard = false;
+        if (!w->node.is_registered)
+            log_line(LOG_INFO, "node %s is up", w->node.name);
+        w->node.is_registered = true;
+        w->clock.is_told = w->clock.is_unheard = false;
         compare_clocks(w);
     } else if (e->kind == ERR_REFUSED || (w->counts.started == 0 && is_hopeless(e))) {
         w->fatal = *e;
-        w->is_registered = false;
+        w->node.is_registered = false;
     } else if (e->kind != ERR_CONN)
-        log_line(LOG_WARN, "node %s: %s", w->node, e->text);
+        log_line(LOG_WARN, "node %s: %s", w->node.name, e->text);
     worker_pump(w);
 }
 
@@ -152,16 +153,16 @@ on_beat(void *ctx, const struct err *e, const char *text)
     struct worker *w = ctx;
     bool is_paused = !strcmp(text, "draining");
 
-    w->is_calling_node = false;
-    w->beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
+    w->node.is_calling = false;
+    w->node.beat_at_ms = clock_ms() + (e->kind == ERR_NONE ? BEAT_MS : BEAT_RETRY_MS);
     if (e->kind == ERR_NONE && !strcmp(text, "gone")) {
-        log_line(LOG_WARN, "node %s is unknown to the server: registering again", w->node);
-        w->is_registered = false;
-        w->beat_at_ms = 0;
-    } else if (e->kind == ERR_NONE && is_paused != w->is_paused) {
-        log_line(LOG_INFO, "node %s is %s", w->node,
+        log_line(LOG_WARN, "node %s is unknown to the server: registering again", w->node.name);
+        w->node.is_registered = false;
+        w->node.beat_at_ms = 0;
+    } else if (e->kind == ERR_NONE && is_paused != w->node.is_paused) {
+        log_line(LOG_INFO, "node %s is %s", w->node.name,
                  is_paused ? "drained by an operator: no new jobs" : "up again");
-        w->is_paused = is_paused;
+        w->node.is_paused = is_paused;
     }
     if (e->kind == ERR_NONE)
         compare_clocks(w);
@@ -173,12 +174,12 @@ node_keep(struct worker *w, int64_t now)
 {
     struct queue_node node = node_of(w);
 
-    if (w->is_calling_node || w->is_lulling || now < w->beat_at_ms)
+    if (w->node.is_calling || w->sleep.is_asking || now < w->node.beat_at_ms)
         return;
-    w->is_calling_node = true;
-    queue_wait(w->queue, w->is_registered ? 0 : -1);
-    w->node_sent_ms = clock_wall_ms();
-    if (w->is_registered) {
+    w->node.is_calling = true;
+    queue_wait(w->queue, w->node.is_registered ? 0 : -1);
+    w->node.sent_ms = clock_wall_ms();
+    if (w->node.is_registered) {
         queue_node_beat(w->queue, &node, on_beat, w);
         return;
     }
@@ -192,15 +193,15 @@ on_tidy(void *ctx, const struct err *e, const char *text)
 {
     struct worker *w = ctx;
 
-    w->is_tidying = false;
-    w->tidy_at_ms = clock_ms() + BEAT_RETRY_MS;
+    w->node.is_tidying = false;
+    w->node.tidy_at_ms = clock_ms() + BEAT_RETRY_MS;
     if (e->kind == ERR_NONE) {
-        w->untidy--;
-        w->tidy_at_ms = clock_ms() + TIDY_MS;
+        w->node.untidy--;
+        w->node.tidy_at_ms = clock_ms() + TIDY_MS;
         if (strcmp(text, "0") != 0)
             log_line(LOG_INFO, "jobs given back of a claim whose answer was lost: %s", text);
     } else if (e->kind != ERR_CONN) {
-        w->untidy = 0; /* give up: the unknown leases will expire */
+        w->node.untidy = 0; /* give up: the unknown leases will expire */
         log_line(LOG_WARN, "keep_only: %s", e->text);
     }
     worker_pump(w);
@@ -211,14 +212,15 @@ node_tidy(struct worker *w, int64_t now)
 {
     struct queue_node node = node_of(w);
 
-    if (!w->untidy || w->is_tidying || w->is_claiming || !w->is_registered || now < w->tidy_at_ms)
+    if (!w->node.untidy || w->node.is_tidying || w->claim.is_out || !w->node.is_registered ||
+        now < w->node.tidy_at_ms)
         return;
-    int all = w->running + w->nheld + answers_left(w);
+    int all = w->running + w->held.n + answers_left(w);
     int64_t *leases = xcalloc((size_t)all + 1, sizeof *leases);
     int n = jobs_leases(w, leases);
     n += held_leases(w, leases + n);
     n += answers_leases(w, leases + n);
-    w->is_tidying = true;
+    w->node.is_tidying = true;
     queue_wait(w->queue, 0);
     queue_keep_only(w->queue, &node, leases, n, on_tidy, w);
     free(leases);
@@ -234,7 +236,7 @@ on_stop(void *ctx, const struct err *e, const char *text)
     (void)text;
     if (e->kind != ERR_NONE)
         log_line(LOG_WARN, "could not sign off: %s", e->text);
-    w->has_left = true;
+    w->node.has_left = true;
     loop_stop(w->loop);
 }
 
@@ -243,9 +245,9 @@ node_leave(struct worker *w)
 {
     struct queue_node node = node_of(w);
 
-    w->is_leaving = true;
-    if (!w->is_registered) {
-        w->has_left = true;
+    w->node.is_leaving = true;
+    if (!w->node.is_registered) {
+        w->node.has_left = true;
         loop_stop(w->loop);
         return;
     }
@@ -258,9 +260,9 @@ node_due_ms(const struct worker *w, int64_t now)
 {
     int64_t due = now + BEAT_MS;
 
-    if (!w->is_calling_node && w->beat_at_ms < due)
-        due = w->beat_at_ms;
-    if (w->untidy && !w->is_tidying && !w->is_claiming && w->tidy_at_ms < due)
-        due = w->tidy_at_ms;
+    if (!w->node.is_calling && w->node.beat_at_ms < due)
+        due = w->node.beat_at_ms;
+    if (w->node.untidy && !w->node.is_tidying && !w->claim.is_out && w->node.tidy_at_ms < due)
+        due = w->node.tidy_at_ms;
     return due;
 }

@@ -85,73 +85,113 @@ struct held { /* claimed ahead, not started; job points into copy */
     int64_t asked_ms;
 };
 
+/* worker_held.c: jobs claimed ahead */
+struct worker_held {
+    struct held *items; /* the oldest first */
+    int n, cap;
+    int coming;     /* jobs of an answer that is just being taken */
+    int most;       /* how many are claimed ahead now */
+    int64_t job_us; /* how long a job takes, about */
+};
+
+/* worker_node.c: this process as a node of the queue */
+struct worker_node {
+    char *name, *path, *host;
+    char session[QUEUE_ID_LEN + 1];
+    bool is_registered;
+    bool is_calling; /* node_start, node_beat or node_stop is out */
+    bool is_paused;  /* the server says that this node drains */
+    bool is_tidying; /* keep_only is out */
+    int untidy;      /* the answer of a claim was lost: we may hold leases that we don't know of */
+    bool is_leaving, has_left;
+    int64_t beat_at_ms, tidy_at_ms, retry_auth_ms;
+    int64_t sent_ms; /* node_start or node_beat, by the wall clock */
+};
+
+/* worker_node.c: how far the server's clock is ahead of ours */
+struct worker_clock {
+    int64_t ahead_ms; /* as measured */
+    int64_t told_ms;  /* what the server has noted of our clock, if is_told */
+    bool is_told;
+    bool is_telling; /* node_clock is out */
+    bool is_unheard; /* the queue has no node_clock, or no right to it */
+    bool is_wrong;   /* and the log says so */
+};
+
+/* worker_claim.c: getting jobs */
+struct worker_claim {
+    bool is_out;
+    bool is_asking; /* queue_backlog is out (--drain) */
+    bool is_woken;  /* a NOTIFY came since the last claim was sent */
+    bool was_short; /* the last jobs were fewer than asked for: nothing more is there */
+    bool was_idle;  /* the last claim found nothing */
+    bool is_empty;  /* nothing was ready when last asked */
+    int64_t at_ms, sent_ms, ask_at_ms, idle_since_ms;
+    int idle_wait_ms, n;
+    struct err said; /* last complaint about claims */
+};
+
+/* worker_job.c: extending the leases of running jobs */
+struct worker_leases {
+    bool is_extending;
+    int64_t retry_ms, sent_ms;
+    int64_t slept_ms; /* clock_slept_ms() up to which the times of leases were moved */
+};
+
+/* worker_job.c: starting commands */
+struct worker_start {
+    bool has_run;  /* a command has started */
+    int64_t at_ms; /* takes no jobs before: the last command could not be started */
+    int wait_ms;   /* how long it waits for that, 0 = the last command was started */
+};
+
+/* worker_sleep.c: waiting on the server for jobs */
+struct worker_sleep {
+    int slot;            /* where we wait, -1 = nowhere */
+    bool is_first;       /* we wait in slot 0: if we take no more jobs, another worker should wait
+                            there */
+    int listen_slot;     /* the slot whose channel this connection listens to, -1 = none */
+    int listen_pid;      /* server process of that connection */
+    bool is_asleep;      /* sends nothing until claim.at_ms, unless a NOTIFY comes */
+    bool is_asking;      /* node_sleep is out */
+    bool listens_to_all; /* also to the channels that wake a sleeping worker */
+    bool has_said;       /* the log already says why it can't sleep */
+    int pid;             /* the connection that listens for who sleeps */
+    int64_t at_ms;       /* does not sleep before this time */
+};
+
 enum worker_stop { STOP_NOT, STOP_DRAINING, STOP_NOW };
+
+/* worker.c: how it ends */
+struct worker_end {
+    enum worker_stop how;
+    int64_t at_ms;
+    int64_t signal_ms; /* monotonic: the last signal to end that counted */
+};
 
 struct worker {
     struct loop *loop;
     struct db *db;
     struct queue *queue;
     struct worker_options o;
-    char *node, *path, *host;
-    char session[QUEUE_ID_LEN + 1];
     struct slot *slots;
     int running;
-    struct held *held; /* the oldest first */
-    int nheld, held_cap;
-    int coming;          /* jobs of an answer that is just being taken */
-    int ahead;           /* how many are claimed ahead now */
-    int64_t job_us;      /* how long a job takes, about */
     struct pool *pool;   /* of the threads, or NULL */
     bool is_calling;     /* a function runs in the loop */
     struct guard *guard; /* of the commands, or NULL */
     struct outbox box[ANSWER_KINDS];
     struct worker_counts counts;
-
-    bool is_registered;
-    bool is_calling_node; /* node_start, node_beat or node_stop is out */
-    bool is_claiming, is_extending;
-    bool is_paused;  /* the server says that this node drains */
-    bool is_asking;  /* queue_backlog is out (--drain) */
-    bool is_tidying; /* keep_only is out */
-    int untidy;      /* the answer of a claim was lost: we may hold leases that we don't know of */
-    bool is_leaving, has_left;
+    struct worker_held held;
+    struct worker_node node;
+    struct worker_clock clock;
+    struct worker_claim claim;
+    struct worker_leases lease;
+    struct worker_start start;
+    struct worker_sleep sleep;
+    struct worker_end stop;
     bool is_dirty;
-    enum worker_stop stop;
     struct err fatal;
-
     int timer;
-    int64_t beat_at_ms, claim_at_ms, extend_retry_ms, ask_at_ms, stop_at_ms;
-    int64_t tidy_at_ms, retry_auth_ms;
-    int64_t signal_ms;     /* monotonic: the last signal to end that counted */
-    bool has_run;          /* a command has started */
-    int64_t start_at_ms;   /* takes no jobs before: the last command could not be started */
-    int start_wait_ms;     /* how long it waits for that, 0 = the last command was started */
-    int64_t node_sent_ms;  /* node_start or node_beat, by the wall clock */
-    int64_t ahead_ms;      /* how far the server's clock is ahead of ours, as measured */
-    int64_t clock_told_ms; /* what the server has noted of our clock, if is_clock_told */
-    bool is_clock_told;
-    bool is_telling_clock; /* node_clock is out */
-    bool is_clock_unheard; /* the queue has no node_clock, or no right to it */
-    bool is_clock_wrong;   /* and the log says so */
-    int64_t claim_sent_ms, extend_sent_ms, idle_since_ms;
-    int64_t slept_ms; /* clock_slept_ms() up to which the times of leases were moved */
-    int idle_wait_ms, claimed_n;
-    int sleep_slot;      /* where we wait on the server for jobs, -1 = nowhere */
-    bool is_first;       /* we wait in slot 0: if we take no more jobs, another worker should wait
-                            there */
-    int listen_slot;     /* the slot whose channel this connection listens to, -1 = none */
-    int listen_pid;      /* server process of that connection */
-    bool is_woken;       /* a NOTIFY came since the last claim was sent */
-    bool is_asleep;      /* sends nothing until claim_at_ms, unless a NOTIFY comes */
-    bool is_lulling;     /* node_sleep is out */
-    bool listens_to_all; /* also to the channels that wake a sleeping worker */
-    bool has_said_no_sleep; /* the log already says why it can't sleep */
-    int sleep_pid;          /* the connection that listens for who sleeps */
-    int64_t sleep_at_ms;    /* does not sleep before this time */
-    bool was_short;         /* the last jobs were fewer than asked for: nothing more is there */
-    bool was_idle;          /* the last claim found nothing */
-    bool is_empty;          /* nothing was ready when last asked */
-    struct err said_claim;  /* last complaint about claims */
 };
 
 /* worker.c: looks at everything and does what is due; call it after every change. Within a function

@@ -22,21 +22,21 @@ enum {
 void
 sleep_later(struct worker *w)
 {
-    w->sleep_at_ms = clock_ms() + AWAKE_MS;
+    w->sleep.at_ms = clock_ms() + AWAKE_MS;
 }
 
 /* Ends the sleep. A heartbeat is due at once: during the sleep the node sent none. */
 void
 sleep_end(struct worker *w)
 {
-    if (!w->is_asleep)
+    if (!w->sleep.is_asleep)
         return;
-    w->is_asleep = w->listens_to_all = false;
-    w->listen_slot = -1; /* this session listens to more than its slot: the next claim sets it
+    w->sleep.is_asleep = w->sleep.listens_to_all = false;
+    w->sleep.listen_slot = -1; /* this session listens to more than its slot: the next claim sets it
                             anew */
-    w->claim_at_ms = w->beat_at_ms = clock_ms();
+    w->claim.at_ms = w->node.beat_at_ms = clock_ms();
     sleep_later(w);
-    log_line(LOG_DEBUG, "node %s wakes", w->node);
+    log_line(LOG_DEBUG, "node %s wakes", w->node.name);
 }
 
 static bool
@@ -44,7 +44,7 @@ is_cut(const struct worker *w)
 {
     enum db_state state = db_state(w->db);
 
-    return (state != DB_READY && state != DB_BUSY) || db_backend_pid(w->db) != w->sleep_pid;
+    return (state != DB_READY && state != DB_BUSY) || db_backend_pid(w->db) != w->sleep.pid;
 }
 
 static void
@@ -52,7 +52,7 @@ on_state(void *ctx)
 {
     struct worker *w = ctx;
 
-    if (w->is_asleep && is_cut(w))
+    if (w->sleep.is_asleep && is_cut(w))
         worker_pump(w);
 }
 
@@ -60,23 +60,23 @@ on_state(void *ctx)
 static void
 refused(struct worker *w, const char *why)
 {
-    w->sleep_at_ms = clock_ms() + REFUSED_MS;
-    w->listen_slot = -1; /* perhaps the session listens to more than its slot */
-    if (!w->has_said_no_sleep)
-        log_line(LOG_WARN, "--sleep: node %s stays awake: %s", w->node, why);
-    w->has_said_no_sleep = true;
+    w->sleep.at_ms = clock_ms() + REFUSED_MS;
+    w->sleep.listen_slot = -1; /* perhaps the session listens to more than its slot */
+    if (!w->sleep.has_said)
+        log_line(LOG_WARN, "--sleep: node %s stays awake: %s", w->node.name, why);
+    w->sleep.has_said = true;
 }
 
 static void
 fall_asleep(struct worker *w, int64_t ms)
 {
-    w->is_asleep = true;
-    w->has_said_no_sleep = false;
-    w->claim_at_ms = w->beat_at_ms = clock_ms() + ms;
-    if (w->is_woken || is_cut(w)) /* a NOTIFY or a break came with the answer */
+    w->sleep.is_asleep = true;
+    w->sleep.has_said = false;
+    w->claim.at_ms = w->node.beat_at_ms = clock_ms() + ms;
+    if (w->claim.is_woken || is_cut(w)) /* a NOTIFY or a break came with the answer */
         sleep_end(w);
     else
-        log_line(LOG_DEBUG, "node %s sleeps for %" PRId64 " ms at most", w->node, ms);
+        log_line(LOG_DEBUG, "node %s sleeps for %" PRId64 " ms at most", w->node.name, ms);
 }
 
 static void
@@ -85,7 +85,7 @@ on_sleep(void *ctx, const struct err *e, const char *text)
     struct worker *w = ctx;
     int64_t ms = strtoll(text, NULL, 10);
 
-    w->is_lulling = false;
+    w->sleep.is_asking = false;
     if (e->kind != ERR_NONE && e->kind != ERR_CONN)
         refused(w, e->text);
     else if (!strcmp(text, "pooler"))
@@ -93,20 +93,20 @@ on_sleep(void *ctx, const struct err *e, const char *text)
     else if (!strcmp(text, "no place"))
         refused(w, "17 workers wait for jobs already, and only they can sleep");
     else if (!strcmp(text, "listens"))
-        w->listens_to_all = true;
+        w->sleep.listens_to_all = true;
     else if (ms > 0)
         fall_asleep(w, ms);
     else
-        w->sleep_at_ms = clock_ms() + AGAIN_MS;
-    if (w->is_woken)
-        w->claim_at_ms = clock_ms();
+        w->sleep.at_ms = clock_ms() + AGAIN_MS;
+    if (w->claim.is_woken)
+        w->claim.at_ms = clock_ms();
     worker_pump(w);
 }
 
 static int64_t
 longest(const struct worker *w, int64_t now)
 {
-    int64_t rest = w->idle_since_ms + w->o.max_idle_ms - now;
+    int64_t rest = w->claim.idle_since_ms + w->o.max_idle_ms - now;
 
     return w->o.max_idle_ms > 0 && rest < w->o.sleep_ms ? rest : w->o.sleep_ms;
 }
@@ -114,19 +114,21 @@ longest(const struct worker *w, int64_t now)
 static bool
 may_sleep(const struct worker *w, int64_t now)
 {
-    bool is_idle = w->was_idle && w->running == 0 && w->nheld == 0 && answers_left(w) == 0;
-    bool is_calling = w->is_calling_node || w->is_claiming || w->is_lulling || w->is_tidying;
+    bool is_idle = w->claim.was_idle && w->running == 0 && w->held.n == 0 && answers_left(w) == 0;
+    bool is_calling =
+        w->node.is_calling || w->claim.is_out || w->sleep.is_asking || w->node.is_tidying;
 
-    return w->o.sleep_ms > 0 && w->is_registered && w->stop == STOP_NOT && !w->is_paused &&
-           !w->o.drain && !w->is_woken && !w->untidy && is_idle && !is_calling && !w->is_asleep &&
-           (w->sleep_slot >= 0 || w->idle_wait_ms > 0) && now >= w->sleep_at_ms &&
+    return w->o.sleep_ms > 0 && w->node.is_registered && w->stop.how == STOP_NOT &&
+           !w->node.is_paused && !w->o.drain && !w->claim.is_woken && !w->node.untidy && is_idle &&
+           !is_calling && !w->sleep.is_asleep &&
+           (w->sleep.slot >= 0 || w->claim.idle_wait_ms > 0) && now >= w->sleep.at_ms &&
            longest(w, now) >= AGAIN_MS;
 }
 
 void
 sleep_keep(struct worker *w, int64_t now)
 {
-    if (w->is_asleep && (now >= w->claim_at_ms || is_cut(w)))
+    if (w->sleep.is_asleep && (now >= w->claim.at_ms || is_cut(w)))
         sleep_end(w);
 }
 
@@ -137,26 +139,26 @@ sleep_try(struct worker *w, int64_t now)
 
     if (!may_sleep(w, now))
         return;
-    if (pid != w->sleep_pid)
-        w->listens_to_all = false;
-    w->sleep_pid = pid;
-    w->is_lulling = true;
+    if (pid != w->sleep.pid)
+        w->sleep.listens_to_all = false;
+    w->sleep.pid = pid;
+    w->sleep.is_asking = true;
     queue_wait(w->queue, 0);
     queue_fall_asleep(w->queue,
-                      &(struct queue_sleeper){.node = w->node,
-                                              .session = w->session,
+                      &(struct queue_sleeper){.node = w->node.name,
+                                              .session = w->node.session,
                                               .most_ms = longest(w, now),
-                                              .slot = w->sleep_slot,
-                                              .is_listening = w->listens_to_all},
+                                              .slot = w->sleep.slot,
+                                              .is_listening = w->sleep.listens_to_all},
                       on_sleep, w);
 }
 
 int64_t
 sleep_due_ms(const struct worker *w, int64_t now)
 {
-    if (w->is_asleep)
-        return w->claim_at_ms;
-    return may_sleep(w, w->sleep_at_ms) && w->sleep_at_ms > now ? w->sleep_at_ms : INT64_MAX;
+    if (w->sleep.is_asleep)
+        return w->claim.at_ms;
+    return may_sleep(w, w->sleep.at_ms) && w->sleep.at_ms > now ? w->sleep.at_ms : INT64_MAX;
 }
 
 void

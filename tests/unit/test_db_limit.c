@@ -11,7 +11,10 @@ enum { MINUTE_MS = 60000 };
 static int
 limit_of(int64_t byte_ns, int64_t greet_us, size_t size, int own_ms)
 {
-    struct db db = {.byte_ns = byte_ns, .greet_us = greet_us, .statement_timeout_ms = 3000};
+    struct db db = {
+        .line = {.byte_ns = byte_ns, .greet_us = greet_us},
+          .conf = {.statement_timeout_ms = 3000                 }
+    };
     struct call call = {.size = size, .what = {.statement_timeout_ms = own_ms}};
 
     return call_limit_ms(&db, &call);
@@ -42,7 +45,9 @@ by_a_minute_at_most(void **state)
 static void
 none_stays_none(void **state)
 {
-    struct db db = {.byte_ns = 1000000, .greet_us = 1000000};
+    struct db db = {
+        .line = {.byte_ns = 1000000, .greet_us = 1000000}
+    };
     struct call call = {.size = 1000000};
 
     (void)state;
