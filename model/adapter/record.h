@@ -44,6 +44,7 @@ struct queue_row {
     bool paced;       /* the queue system keeps minutes, and these figures come from them */
     int64_t tokens;   /* tokens left of its rate limit; FIELD_NULL = it has no limit */
     bool traced;      /* model/store/history keeps its steps */
+    int64_t read_ms;  /* when its counts were read, by the server's clock; 0 = now */
 };
 
 struct rate_row { /* a kept point of the cumulative counters; ready: with those that run */

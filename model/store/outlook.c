@@ -196,7 +196,8 @@ outlook_of(const struct queue_row *q, const struct slots *slots, int64_t now_ms)
     if (o.trend == TREND_FILLS || o.trend == TREND_DRAINS)
         o.gain = f.in - f.out;
     if (o.trend == TREND_DRAINS)
-        o.empty_ms = now_ms + (int64_t)((double)q->ready / (f.out - f.in) * 1000);
+        o.empty_ms = (q->read_ms ? q->read_ms : now_ms) +
+                     (int64_t)((double)q->ready / (f.out - f.in) * 1000);
     if (o.trend == TREND_FILLS) {
         o.since_ms = q->turn_ms;
         o.since_before = q->turn_before;

@@ -425,6 +425,7 @@ write_row(struct store *s, const struct queues_answer *a, int i, struct arena *p
     keep_texts(pool, &q, last);
     note_rates(s, &q, b->was_there ? &was : NULL);
     q.full_ms = last_full(s, &q, b->was_there ? &was : NULL);
+    q.read_ms = s->source.server_ms;
     add_to_totals(&s->queues.totals, &q);
     add_finals(&s->queues.totals, &q);
     add_hour(&s->queues.totals, &q);

@@ -107,6 +107,8 @@ test_when_it_is_empty(void **state)
     (void)state;
     assert_true(o.empty_ms == NOW + 10 * MINUTE);
     assert_true(o.gain == -10);
+    q.read_ms = NOW - MINUTE / 2; /* the counts are of that time */
+    assert_true(look(&q).empty_ms == NOW + 10 * MINUTE - MINUTE / 2);
     q = queue(30, 20, 6000);
     o = look(&q);
     assert_true(o.empty_ms == FIELD_NULL);
