@@ -136,6 +136,29 @@ nothing_wrong_is_said(void **state)
     con_quit(&vt);
 }
 
+/* Data that are some seconds old allow no verdict on this moment. */
+static void
+old_data_are_no_verdict(void **state)
+{
+    static const char *const options[] = {"--interval", "1h", NULL};
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 1, "no reply");
+    con_spawn(&vt, 45, 140, options, NULL);
+    vt_want_row(&vt, 2, " all is well   ready");
+    vt_want(&vt, "   all is well, as seen since ");
+    con_failed("fax", 12, "no paper");
+    vt_want_row(&vt, 2, " all was well ");
+    vt_gone(&vt, "all is well");
+    vt_keys(&vt, "!");
+    vt_want(&vt, "nothing needed attention ");
+    con_quit(&vt);
+    con_spawn(&vt, 45, 140, (const char *const[]){"--tv", "--interval", "1h", NULL}, NULL);
+    vt_want_row(&vt, 1, "1 thing needs attention");
+    con_quit(&vt);
+}
+
 /* The console also looks for trouble that the open screen does not show: here trouble begins while
  * another screen is in front. */
 static void
@@ -242,6 +265,7 @@ main(void)
         cmocka_unit_test_setup(tab_walks_the_panes, con_empty),
         cmocka_unit_test_setup(the_cursor_keeps_its_alert, con_empty),
         cmocka_unit_test_setup(nothing_wrong_is_said, con_empty),
+        cmocka_unit_test_setup(old_data_are_no_verdict, con_empty),
         cmocka_unit_test_setup(trouble_is_counted_elsewhere, con_empty),
         cmocka_unit_test_setup(a_selected_row_keeps_its_colours, con_empty),
         cmocka_unit_test_setup(tabs_stay_and_carry_marks, con_empty),

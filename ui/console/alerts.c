@@ -33,6 +33,29 @@ app_attention(struct app *a)
     return &l->now;
 }
 
+int64_t
+alerts_old_ms(const struct app *a)
+{
+    int64_t age = a->clock.stands ? 0 : store_age_ms(a->store, TOPIC_QUEUES);
+
+    return age >= DATA_OLD_MS ? age : 0;
+}
+
+/* "all is well", or when it was. */
+static struct fmt
+say_well(const struct app *a)
+{
+    int64_t old = alerts_old_ms(a);
+    struct fmt f;
+
+    if (old)
+        snprintf(f.s, sizeof f.s, "all was well %.30s ago", fmt_age_short(old).s);
+    else
+        snprintf(f.s, sizeof f.s, "all is well, as seen since %.18s",
+                 fmt_time(a->alerts.well_ms, a->options.utc).s);
+    return f;
+}
+
 void
 alerts_done(struct alerts *l)
 {
@@ -115,8 +138,7 @@ alerts_draw(struct app *a, struct grid *g, struct rect r, int at)
     }
     if (all->n == 0) {
         rect_cut_left(&r, 3);
-        grid_printf(g, r, ROLE_GOOD, "all is well, as seen since %s",
-                    fmt_time(a->alerts.well_ms, a->options.utc).s);
+        grid_str(g, r, alerts_old_ms(a) ? ROLE_DIM : ROLE_GOOD, say_well(a).s);
     }
     return shown;
 }
@@ -182,5 +204,11 @@ const char *
 no_alert(const struct app *a, int arg)
 {
     (void)arg;
-    return a->alerts.now.n ? NULL : "all is well: nothing needs attention";
+    int64_t old = alerts_old_ms(a);
+
+    if (a->alerts.now.n)
+        return NULL;
+    return old ? arena_printf(a->frame, "nothing needed attention %s ago; the data are that old",
+                              fmt_age_short(old).s)
+               : "all is well: nothing needs attention";
 }

@@ -12,6 +12,10 @@
 
 struct app;
 
+/* From this age on the header names the age of the data, and they allow no verdict on this moment.
+ */
+enum { DATA_OLD_MS = 5000 };
+
 struct alerts {
     struct attention now;
     struct arena *mem;
@@ -26,6 +30,8 @@ struct alerts {
 
 const struct attention *app_attention(struct app *a);
 void alerts_done(struct alerts *l);
+/* The age of the queues' data if it is DATA_OLD_MS or more, else 0. */
+int64_t alerts_old_ms(const struct app *a);
 /* Draws a rule with a title, then as many alerts as have room. `at`: the alert with the cursor, -1
  * = none. Returns the number of alerts that are shown. */
 int alerts_draw(struct app *a, struct grid *g, struct rect r, int at);

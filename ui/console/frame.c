@@ -13,7 +13,7 @@
 #include "ui/console/replay_keys.h"
 #include "ui/term/fmt.h"
 
-enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, SLOW_AGE_MS = 5000, USUAL_MS = 1000 };
+enum { MIN_W = 40, MIN_H = 10, FOLLOW_W = 16, USUAL_MS = 1000 };
 
 bool
 app_is_small(const struct app *a)
@@ -110,7 +110,7 @@ say_live(const struct app *a, int64_t age, struct buf *out)
     double interval = (double)sources_interval(a->sources) / 1000;
     bool ascii = grid_ascii(a->grid);
 
-    if (store_is_slowed(a->store) && age >= SLOW_AGE_MS)
+    if (store_is_slowed(a->store) && age >= DATA_OLD_MS)
         buf_printf(out, "%s data %s old", ascii ? "!" : "▲", fmt_age_short(age).s);
     else if (sources_interval(a->sources) != USUAL_MS)
         buf_printf(out, "%s live, each %gs", ascii ? "*" : "●", interval);

@@ -209,7 +209,9 @@ draw_verdict(struct app *a, struct rect r)
     enum role role = why || all->bad ? ROLE_HEADER_PROD : well ? ROLE_GOOD : ROLE_WARN;
     grid_fill(a->grid, r, role == ROLE_HEADER_PROD ? role : ROLE_TEXT);
     rect_cut_left(&r, 1);
-    if (well)
+    if (well && alerts_old_ms(a))
+        grid_printf(a->grid, r, ROLE_DIM, "all was well %s ago", fmt_age_short(alerts_old_ms(a)).s);
+    else if (well)
         grid_printf(a->grid, r, role, "all is well since %s",
                     fmt_time(a->tv.well_ms, a->options.utc).s);
     else

@@ -264,7 +264,9 @@ say_verdicts(struct app *a, struct pen *p)
         pen_printf(p, ROLE_WARN, "%s wants a look", warning->where);
     else if (all->warn > 0)
         pen_printf(p, ROLE_WARN, "%d want a look", all->warn);
-    if (all->bad + all->warn == 0)
+    if (all->bad + all->warn == 0 && alerts_old_ms(a))
+        pen_printf(p, ROLE_DIM, " all was well %s ago", fmt_age_short(alerts_old_ms(a)).s);
+    else if (all->bad + all->warn == 0)
         pen_put(p, ROLE_DIM, " all is well");
     pen_put(p, ROLE_DIM, " ");
 }
