@@ -139,10 +139,28 @@ end_section(struct section_reader *r)
     return true;
 }
 
+/* "NAME (LIST)" is NAME with the note "params: LIST". Cuts the name; gives the list, NULL = none.
+ */
+static char *
+cut_params(char *name)
+{
+    size_t len = strlen(name);
+    char *list = strchr(name, '(');
+
+    if (!list || name[len - 1] != ')')
+        return NULL;
+    name[len - 1] = 0;
+    *list = 0;
+    for (char *end = list; end > name && end[-1] == ' ';)
+        *--end = 0;
+    return list + 1;
+}
+
 static bool
 begin_section(struct section_reader *r, struct note *name)
 {
     struct sections *out = r->out;
+    const char *list = cut_params(name->value);
 
     if (!end_section(r))
         return false;
@@ -153,7 +171,11 @@ begin_section(struct section_reader *r, struct note *name)
         return fail(r->e, ERR_DATA, "%s:%d: section \"%s\" stands already in line %d", r->file,
                     r->line, name->value, other->line);
     out->list = xreallocarray(out->list, (size_t)out->n + 1, sizeof *out->list);
-    out->list[out->n++] = (struct section){.name = xstrdup(name->value), .line = r->line};
+    struct section *section = &out->list[out->n++];
+    *section = (struct section){.name = xstrdup(name->value), .line = r->line};
+    if (list)
+        add_note(&section->notes, &section->nnotes,
+                 (struct note){xstrdup("params"), trim_line(list, strlen(list)), r->line});
     r->in_notes = true;
     r->after_note = false;
     return true;

@@ -2,7 +2,9 @@
  * sections `-- name: X` with annotations and one statement each. This module also has the only
  * function of the program that puts an identifier into SQL. It replaces {schema} and {schema_lit},
  * {prefix} and {prefix_lit}, and the macros {error_key(EXPR)}, the group of an error, and
- * {ms(EXPR)}, milliseconds since 1970 of a point in time (NULL for infinity, which has none). */
+ * {ms(EXPR)}, milliseconds since 1970 of a point in time (NULL for infinity, which has none), and
+ * {uuids(EXPR)} and {bigints(EXPR)}, those ids of a list of texts that have the form of the type.
+ */
 #ifndef MODEL_ADAPTER_SECTIONS_H
 #define MODEL_ADAPTER_SECTIONS_H
 

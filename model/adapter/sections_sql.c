@@ -92,24 +92,31 @@ sql_skip_opaque(const char *s, const char *start)
 
 /* --- placeholders --- */
 
-enum { SCHEMA, SCHEMA_LIT, PREFIX, PREFIX_LIT, ERROR_KEY, MS, PLACEHOLDERS };
+enum { SCHEMA, SCHEMA_LIT, PREFIX, PREFIX_LIT, ERROR_KEY, MS, UUIDS, BIGINTS, PLACEHOLDERS };
 static const char *const placeholders[PLACEHOLDERS] = {
     [SCHEMA] = "{schema}",         [SCHEMA_LIT] = "{schema_lit}", [PREFIX] = "{prefix}",
     [PREFIX_LIT] = "{prefix_lit}", [ERROR_KEY] = "{error_key(",   [MS] = "{ms(",
+    [UUIDS] = "{uuids(",           [BIGINTS] = "{bigints(",
 };
 
 /* The macros, which contain an expression: {error_key(EXPR)}. EXPR is put between the two halves.
  * error_key does the same as the native function error_key(), but with built-in functions only: the
  * text of an error becomes the key of its group. ms gives the milliseconds since 1970 of a point in
- * time, NULL for infinity. */
+ * time, NULL for infinity. uuids and bigints give an array of those ids that have the right form.
+ */
 static const char *const macros[PLACEHOLDERS][2] = {
     [ERROR_KEY] =
         {"left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace("
-         "left((",                    ")::text, 1000), '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-"
+         "left((",                     ")::text, 1000), '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-"
          "[0-9a-fA-F]{12}', 'N', 'g'), '\"[^\"]*\"|''[^'']*''|`[^`]*`', 'N', 'g'),"
          " E'0[xX][0-9a-fA-F]+|\\\\m(?=[0-9a-fA-F]*[0-9])[0-9a-fA-F]{8,}\\\\M', 'N', 'g'),"
          " '[0-9]+([.,:][0-9]+)*', 'N', 'g'), E'\\\\s+', ' ', 'g')), 300)"},
-    [MS] = {"(extract(epoch from nullif(nullif(", ", 'infinity'), '-infinity')) * 1000)::bigint"        },
+    [MS] = {"(extract(epoch from nullif(nullif(",  ", 'infinity'), '-infinity')) * 1000)::bigint"       },
+    [UUIDS] = {"array(select i::uuid from unnest(",
+                     "::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')"                     },
+    [BIGINTS] = {"array(select i::bigint from unnest(",
+                     "::text[]) i where case when i ~ '^-?[0-9]{1,19}$'"
+                 " then i::numeric between -9223372036854775808 and 9223372036854775807 end)"                    },
 };
 
 /* Index of the placeholder at s, -1 = none. */
@@ -182,7 +189,7 @@ sql_check(const char *sql)
         if (*s == '{' && placeholder_at(s) < 0)
             return "unknown placeholder";
         if (*s == '{' && is_macro(placeholder_at(s)) && !macro_end(s))
-            return placeholder_at(s) == MS ? "{ms(...)} has no end" : "{error_key(...)} has no end";
+            return "{ms(...)} or another such placeholder has no end";
         has_words = has_words || !strchr(" \t\r\n", *s);
         s++;
     }

@@ -48,10 +48,7 @@ with looked_at as materialized (
                     else 'retry' end as state) s
     where ($1::text is null or coalesce(nullif(j.queue, ''), '(none)') = $1::text)
       and ($2::text[] is null or s.state = any($2::text[]))
-      and ($11::text[] is null or j.id = any(array(
-            select i::bigint from unnest($11::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$'
-                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+      and ($11::text[] is null or j.id = any({bigints($11)}))
       and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
     limit case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int,
@@ -117,9 +114,7 @@ from {schema}.delayed_jobs j cross join lateral (
     select case when j.failed_at is not null then 'failed' when j.locked_at is not null then 'running'
                 when j.run_at <= now() then 'ready'
                 when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state) s
-where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-                       limit 1))
+where j.id = any(({bigints($1)})[:1])
 
 -- name: attempts
 -- params: ids
@@ -130,9 +125,7 @@ select attempts as number, null::text as node, null::bigint as started_ms,
        split_part(last_error, E'\n', 1) as error,
        left(substr(last_error, strpos(last_error || E'\n', E'\n') + 1), 65536) as trace
 from {schema}.delayed_jobs
-where last_error is not null and id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-                                                limit 1))
+where last_error is not null and id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- a worker is known by its locks only
@@ -180,8 +173,7 @@ set run_at = now(), failed_at = null, locked_at = null, locked_by = null, update
     attempts = case when $2::boolean then 0 else j.attempts end,
     last_error = case when $2::boolean then null else j.last_error end
 where (j.failed_at is not null or (j.locked_at is null and (j.run_at <= now()) is not true))
-  and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+  and j.id = any({bigints($1)})
 returning j.id::text, 'ready' as state
 
 -- name: rescue
@@ -190,8 +182,7 @@ returning j.id::text, 'ready' as state
 -- guard: only running jobs
 -- confirm: there is no heartbeat: if the worker still runs the job, it will run twice
 update {schema}.delayed_jobs j set locked_at = null, locked_by = null
-where j.failed_at is null and j.locked_at is not null and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.failed_at is null and j.locked_at is not null and j.id = any({bigints($1)})
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
@@ -212,8 +203,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 -- guard: only running jobs whose lock ends before that time
 update {schema}.delayed_jobs j set locked_at = (now() + $2::interval - interval '4 h')::timestamp
 where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 h')::timestamp
-  and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+  and j.id = any({bigints($1)})
 returning j.id::text, 'extended' as state
 
 -- name: discard
@@ -221,8 +211,7 @@ returning j.id::text, 'extended' as state
 -- official: Delayed::Job#fail!: it stays as failed and can be requeued
 -- guard: only jobs that have neither failed nor run now
 update {schema}.delayed_jobs j set failed_at = now(), updated_at = now()
-where j.failed_at is null and j.locked_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.failed_at is null and j.locked_at is null and j.id = any({bigints($1)})
 returning j.id::text, 'failed' as state
 
 -- name: delete
@@ -230,8 +219,7 @@ returning j.id::text, 'failed' as state
 -- official: delayed_job_web's remove
 -- guard: only jobs that do not run
 delete from {schema}.delayed_jobs j
-where (j.failed_at is not null or j.locked_at is null) and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where (j.failed_at is not null or j.locked_at is null) and j.id = any({bigints($1)})
 returning j.id::text, 'deleted' as state
 
 -- name: priority
@@ -240,9 +228,7 @@ returning j.id::text, 'deleted' as state
 -- guard: only jobs of another priority that have neither failed nor run now
 -- range: -2147483648..2147483647
 update {schema}.delayed_jobs j set priority = $2::int, updated_at = now()
-where j.failed_at is null and j.locked_at is null and j.priority is distinct from $2::int
-  and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.failed_at is null and j.locked_at is null and j.priority is distinct from $2::int and j.id = any({bigints($1)})
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
@@ -253,8 +239,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is 
 update {schema}.delayed_jobs j set run_at = $2::timestamptz, updated_at = now()
 where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null
   and j.run_at is distinct from ($2::timestamptz)::timestamp
-  and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+  and j.id = any({bigints($1)})
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.attempts = 0 then 'scheduled'
                            else 'retry' end as state
 

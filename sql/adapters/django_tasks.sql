@@ -67,9 +67,7 @@ with looked_at as materialized (
     where ($1::text is null or j.queue_name = $1::text)
       and ($2::text[] is null or s.state = any($2::text[]))
       and ($3::text[] is null or j.status = any($3::text[]))
-      and ($12::text[] is null
-           or j.id = any(array(select i::uuid from unnest($12::text[]) i
-                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($12::text[] is null or j.id = any({uuids($12)}))
       and ($15::text is null or (j.enqueued_at, j.id) <
            (case when $15::text ~ '^[-+:. 0-9infity(BC)]+/[0-9a-f-]{36}$'
                      then split_part($15::text, '/', 1)::timestamptz end,
@@ -131,8 +129,7 @@ select j.id::text, j.queue_name::text as queue, j.task_path as kind,
        octet_length(j.args_kwargs::text)::bigint as payload_size, left(j.return_value::text, 65536) as result,
        j.status::text as raw_state
 from {schema}.django_tasks_database_dbtaskresult j
-where j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where j.id = any(({uuids($1)})[:1])
 
 -- name: attempts
 -- params: ids
@@ -151,8 +148,7 @@ cross join lateral (select node, number, count(*) over () as n
                     from jsonb_array_elements_text(case when jsonb_typeof(j.worker_ids) = 'array' then j.worker_ids
                                                         else '[]' end)
                          with ordinality x (node, number)) w
-where j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where j.id = any(({uuids($1)})[:1])
 order by w.number desc limit 200
 
 -- name: nodes
@@ -197,9 +193,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 update {schema}.django_tasks_database_dbtaskresult j
 set status = 'READY', run_after = '9999-01-01 00:00:00+00', started_at = null, finished_at = null, return_value = null,
     exception_class_path = '', traceback = ''
-where j.status = 'FAILED'
-  and j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where j.status = 'FAILED' and j.id = any({uuids($1)})
 returning j.id::text, 'ready' as state
 
 -- name: rescue
@@ -209,9 +203,7 @@ returning j.id::text, 'ready' as state
 -- confirm: there is no heartbeat: if the worker still runs the job, it will run twice
 update {schema}.django_tasks_database_dbtaskresult j set status = 'READY', run_after = '9999-01-01 00:00:00+00',
                                                          started_at = null
-where j.status = 'RUNNING'
-  and j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where j.status = 'RUNNING' and j.id = any({uuids($1)})
 returning j.id::text, 'ready' as state
 
 -- name: release_where
@@ -230,9 +222,7 @@ returning j.id::text, 'ready' as state
 -- official: the result's own delete
 -- guard: only jobs that do not run
 delete from {schema}.django_tasks_database_dbtaskresult j
-where j.status <> 'RUNNING'
-  and j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where j.status <> 'RUNNING' and j.id = any({uuids($1)})
 returning j.id::text, 'deleted' as state
 
 -- name: priority
@@ -241,9 +231,7 @@ returning j.id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 -- range: -100..100
 update {schema}.django_tasks_database_dbtaskresult j set priority = $2::int
-where j.status = 'READY' and $2::int between -100 and 100 and j.priority <> $2::int
-  and j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where j.status = 'READY' and $2::int between -100 and 100 and j.priority <> $2::int and j.id = any({uuids($1)})
 returning j.id::text,
           case when (j.run_after <= now() or j.run_after >= '9999-01-01 00:00:00+00') is not false then 'ready'
                            when j.worker_ids -> 0 is null then 'scheduled' else 'retry' end as state
@@ -254,8 +242,7 @@ returning j.id::text,
 -- guard: only jobs with another time that wait; times before the year 9999, which stands for at once
 update {schema}.django_tasks_database_dbtaskresult j set run_after = $2::timestamptz
 where j.status = 'READY' and $2::timestamptz < '9999-01-01 00:00:00+00' and j.run_after is distinct from $2::timestamptz
-  and j.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+  and j.id = any({uuids($1)})
 returning j.id::text, case when j.run_after <= now() then 'ready' when j.worker_ids -> 0 is null then 'scheduled'
                            else 'retry' end as state
 

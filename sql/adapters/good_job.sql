@@ -124,8 +124,7 @@ with params as not materialized (
     order by j.finished_at desc, j.id desc limit (select n from params)
 ), jobs_by_id as (
     select j.*, 4 as arm, j.created_at as at from params p cross join {schema}.good_jobs j
-    where j.id = any(array(select i::uuid from unnest(p.ids) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where j.id = any({uuids(p.ids)})
 ), matching_unfinished as materialized (
     select c.* from params p, unfinished c cross join lateral (
         select case when c.performed_at is not null then 'running'
@@ -262,7 +261,7 @@ select j.id::text, coalesce(j.queue_name, '') as queue,
        'application/json' as payload_type,
        octet_length((j.serialized_params -> 'arguments')::text)::bigint as payload_size
 from {schema}.good_jobs j
-where j.id = (select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
+where j.id = ({uuids($1)})[1]
 
 -- name: attempts
 -- params: ids
@@ -272,8 +271,7 @@ select row_number() over (order by e.created_at)::int as number, e.process_id::t
             else 'running' end as outcome, e.error,
        left(array_to_string(e.error_backtrace, e'\n'), 65536) as trace
 from {schema}.good_job_executions e
-where e.active_job_id = (select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1)
+where e.active_job_id = ({uuids($1)})[1]
 order by e.created_at desc limit 200
 
 -- name: nodes
@@ -392,8 +390,7 @@ order by 1
 -- guard: only a failed job that no session has locked
 with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where id = any({uuids($1)})
       and finished_at is not null and error is not null and jsonb_typeof(serialized_params) = 'object' order by id
 ), locked as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
@@ -421,9 +418,7 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 --   GoodJob can close
 with chosen as materialized (
     select id, locked_by_id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and finished_at is null order by id
+    where id = any({uuids($1)}) and finished_at is null order by id
 ), locked as materialized (
     select id, locked_by_id,
            pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
@@ -452,9 +447,7 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- confirm: The jobs and what is known of their runs are gone for good.
 with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and finished_at is not null order by id
+    where id = any({uuids($1)}) and finished_at is not null order by id
 ), locked as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
     from chosen
@@ -474,9 +467,7 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- guard: only a job of another priority that waits and that no session has locked
 with chosen as materialized (
     select id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and finished_at is null and performed_at is null order by id
+    where id = any({uuids($1)}) and finished_at is null and performed_at is null order by id
 ), locked as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
     from chosen
@@ -498,9 +489,7 @@ select l.id::text, null, 'another session has locked it' from locked l where not
 -- guard: only an unfinished job with another time that no session has locked and no live process holds
 with chosen as materialized (
     select id, locked_by_id from {schema}.good_jobs
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and finished_at is null order by id
+    where id = any({uuids($1)}) and finished_at is null order by id
 ), locked as materialized (
     select id, locked_by_id,
            pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got

@@ -82,8 +82,7 @@ with looked_at as materialized (
       and ($9::interval is null or j.created_at > now() - $9::interval)
       and ($10::int is null or j.attempts >= $10::int)
       and ($11::int is null or j.attempts <= $11::int)
-      and ($12::text[] is null
-           or j.id = any(array(select i::bigint from unnest($12::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($12::text[] is null or j.id = any({bigints($12)}))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
     limit case when $5::text is null and $6::text[] is null and $7::text[] is null then coalesce($14::int, 100)
@@ -149,7 +148,7 @@ cross join lateral (
            case when j.locked_at is null and j.attempts >= j.max_attempts then
                least(now(), greatest(j.run_at, '2000-01-01') - exp(
                    least(j.attempts, 10)) * interval '1 s') end as ended) s
-where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+where j.id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- only workers that hold a lock are known
@@ -208,8 +207,7 @@ order by identifier
 -- guard: only jobs that do not run and are not ready already
 with chosen as materialized (
     select id, attempts >= max_attempts as over from {schema}._private_jobs
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and locked_at is null and (attempts >= max_attempts or run_at > now())
+    where id = any({bigints($1)}) and locked_at is null and (attempts >= max_attempts or run_at > now())
     order by id for update
 )
 select r.id::text, 'ready' as state
@@ -224,8 +222,7 @@ cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := n
 -- confirm: a worker that is still alive goes on with the job: it may run twice, and the first success deletes it
 with chosen as (
     select id, locked_by, job_queue_id from {schema}._private_jobs
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and locked_at is not null
+    where id = any({bigints($1)}) and locked_at is not null
     order by id for update
 ), updated as (
     update {schema}._private_jobs k set locked_at = null, locked_by = null from chosen j where k.id = j.id
@@ -258,8 +255,7 @@ select id::text, state from updated u where (select count(*) from queue_locks) >
 -- guard: only jobs that a worker holds and whose lock (four hours) ends before that time
 with updated as (
     update {schema}._private_jobs set locked_at = now() + $2::interval - interval '4 h'
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and locked_at < now() + $2::interval - interval '4 h'
+    where id = any({bigints($1)}) and locked_at < now() + $2::interval - interval '4 h'
     returning id, job_queue_id, locked_by, locked_at
 ), queue_locks as (
     update {schema}._private_job_queues q set locked_at = greatest(q.locked_at, u.locked_at) from updated u
@@ -273,7 +269,7 @@ select id::text, 'extended' as state from updated u where (select count(*) from 
 -- guard: only jobs that have not failed and do not run (locked within four hours)
 select r.id::text, 'failed' as state
 from (select array_agg(id) as ids from {schema}._private_jobs
-      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      where id = any({bigints($1)})
         and attempts < max_attempts) x
 cross join lateral {schema}.permanently_fail_jobs(x.ids, $2::text) r
 
@@ -282,7 +278,7 @@ cross join lateral {schema}.permanently_fail_jobs(x.ids, $2::text) r
 -- official: complete_jobs
 -- guard: only jobs that do not run (locked within four hours)
 select r.id::text, 'deleted' as state
-from {schema}.complete_jobs(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) r
+from {schema}.complete_jobs({bigints($1)}) r
 
 -- name: priority
 -- params: ids n
@@ -292,7 +288,7 @@ from {schema}.complete_jobs(array(select i::bigint from unnest($1::text[]) i whe
 select r.id::text, case when r.attempts >= r.max_attempts then 'failed' when r.run_at <= now() then 'ready'
                         when r.attempts > 0 then 'retry' else 'scheduled' end as state
 from (select array_agg(id) as ids from {schema}._private_jobs
-      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      where id = any({bigints($1)})
         and priority <> least(greatest($2::int, -32768), 32767)) x
 cross join lateral {schema}.reschedule_jobs(x.ids, priority := least(greatest($2::int, -32768), 32767)) r
 
@@ -303,7 +299,7 @@ cross join lateral {schema}.reschedule_jobs(x.ids, priority := least(greatest($2
 select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry'
                         else 'scheduled' end as state
 from (select array_agg(id) as ids from {schema}._private_jobs
-      where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+      where id = any({bigints($1)})
         and locked_at is null and attempts < max_attempts and run_at <> $2::timestamptz) x
 cross join lateral {schema}.reschedule_jobs(x.ids, run_at := $2::timestamptz) r
 

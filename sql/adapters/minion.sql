@@ -109,8 +109,7 @@ with bounds as materialized (
       and ($10::interval is null or j.created > now() - $10::interval)
       and ($11::int is null or s.tries >= $11::int)
       and ($12::int is null or s.tries <= $12::int)
-      and ($13::text[] is null
-           or j.id = any(array(select i::bigint from unnest($13::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($13::text[] is null or j.id = any({bigints($13)}))
       and ($16::text is null or j.id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
       and (num_nonnulls($1::text, $4::text) = 0 or not coalesce('finished' = any($3::{schema}.minion_state[]), true)
            or j.id >= coalesce((select low from bounds), -9223372036854775808))
@@ -186,7 +185,7 @@ select j.id::text, j.queue, j.task as kind,
        case when j.state = 'finished' then left(j.result::text, 65536) end as result, j.state::text as raw_state
 from {schema}.minion_jobs j
 left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
-where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+where j.id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- a worker writes a heartbeat every five minutes; a worker that a running job names and that is not registered is gone
@@ -256,8 +255,7 @@ order by s.name
 -- guard: only jobs that do not run and are not ready already
 update {schema}.minion_jobs
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and (state in ('failed', 'finished') or state = 'inactive' and delayed > now())
+where id = any({bigints($1)}) and (state in ('failed', 'finished') or state = 'inactive' and delayed > now())
 returning id::text, 'ready' as state
 
 -- name: rescue
@@ -267,7 +265,7 @@ returning id::text, 'ready' as state
 -- confirm: a worker that still lives goes on with the job, so it may run twice; its answer is then dropped
 update {schema}.minion_jobs j
 set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, state = 'inactive'
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
+where id = any({bigints($1)}) and state = 'active'
   and not exists (select from {schema}.minion_workers w
                   where w.id = j.worker and w.notified > now() - interval '30 min')
 returning id::text, 'ready' as state
@@ -293,7 +291,7 @@ returning id::text, 'ready' as state
 -- mode: signal
 with chosen as (
     select id, worker from {schema}.minion_jobs
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'active'
+    where id = any({bigints($1)}) and state = 'active'
 ), updated as (
     update {schema}.minion_workers w
     set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from chosen j
@@ -307,8 +305,7 @@ select j.id::text, 'running' as state from chosen j join updated u on u.id = j.w
 -- official: remove_job
 -- guard: only jobs that do not run
 delete from {schema}.minion_jobs
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('inactive', 'failed', 'finished')
+where id = any({bigints($1)}) and state in ('inactive', 'failed', 'finished')
 returning id::text, 'deleted' as state
 
 -- name: priority
@@ -317,8 +314,7 @@ returning id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 update {schema}.minion_jobs
 set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), retries = least(retries, 2147483646) + 1
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
-  and priority <> $2::int
+where id = any({bigints($1)}) and state = 'inactive' and priority <> $2::int
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: reschedule
@@ -327,9 +323,7 @@ returning id::text, case when delayed > now() then 'retry' else 'ready' end as s
 -- guard: only jobs with another time that wait; one that has ended is requeued
 update {schema}.minion_jobs
 set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
-where $2::timestamptz is not null
-  and id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'inactive'
-  and delayed <> $2::timestamptz
+where $2::timestamptz is not null and id = any({bigints($1)}) and state = 'inactive' and delayed <> $2::timestamptz
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
 -- name: purge

@@ -309,9 +309,7 @@ with recursive params as not materialized (
             select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                    null::timestamptz, null::timestamptz, null::text, error, error_key
             from {schema}.queue q
-            where p.mode = 'ids'
-              and id = any(array(select i::uuid from unnest(p.ids) i
-                                 where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+            where p.mode = 'ids' and id = any({uuids(p.ids)})
             order by id desc) x
     ) a
 ), found as materialized (
@@ -576,8 +574,7 @@ left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {s
 select number, node, {ms(started)} as started_ms,
        {ms(ended)} as ended_ms, outcome, error, left(trace, 65536) as trace
 from {schema}.attempt
-where job = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-                      limit 1))
+where job = any(({uuids($1)})[:1])
 order by number desc, ended desc limit 200
 
 -- name: nodes

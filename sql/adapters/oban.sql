@@ -211,7 +211,7 @@ select j.id::text, j.queue, j.worker as kind,
        left(j.args::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.args::text)::bigint as payload_size, j.state::text as raw_state
 from {schema}.oban_jobs j
-where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
+where j.id = ({bigints($1)})[1]
 
 -- name: attempts
 -- params: ids
@@ -225,7 +225,7 @@ select coalesce(case when e ->> 'attempt' ~ '^[0-9]{1,9}$' then (e ->> 'attempt'
        case when strpos(e ->> 'error', e'\n') > 0 then left(substr(e ->> 'error', strpos(e ->> 'error', e'\n') + 1),
                                                             65536) end as trace
 from {schema}.oban_jobs j, unnest(j.errors) with ordinality u (e, o)
-where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
+where j.id = ({bigints($1)})[1]
 order by o desc limit 200
 
 -- name: nodes
@@ -318,9 +318,7 @@ with updated as (
     update {schema}.oban_jobs set state = 'available', max_attempts = greatest(max_attempts, attempt + 1),
                                   scheduled_at = timezone('UTC', now()),
            completed_at = null, cancelled_at = null, discarded_at = null
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and state not in ('available', 'executing')
-      and attempt < 2147483647
+    where id = any({bigints($1)}) and state not in ('available', 'executing') and attempt < 2147483647
     returning id, queue
 ), told as materialized (
     select count(pg_notify({schema_lit} || '.oban_insert', json_build_object('queue', queue)::text)) as n
@@ -336,8 +334,7 @@ select u.id::text, 'ready' as state from updated u, told where told.n > 0
 update {schema}.oban_jobs
 set state = case when attempt < max_attempts then 'available' else 'discarded' end::{schema}.oban_job_state,
     discarded_at = case when attempt < max_attempts then discarded_at else timezone('UTC', now()) end
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'executing'
-  and to_regclass(format('%I.oban_producers', {schema_lit})) is null
+where id = any({bigints($1)}) and state = 'executing' and to_regclass(format('%I.oban_producers', {schema_lit})) is null
 returning id::text, case state when 'available' then 'ready' else 'failed' end as state
 
 -- name: release_where
@@ -360,8 +357,7 @@ returning id::text, case state when 'available' then 'ready' else 'failed' end a
 -- a running job is cancelled at once, and its node is asked to end it
 with chosen as materialized (
     select id, state from {schema}.oban_jobs
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and state not in ('completed', 'discarded', 'cancelled')
+    where id = any({bigints($1)}) and state not in ('completed', 'discarded', 'cancelled')
     order by id for update
 ), updated as (
     update {schema}.oban_jobs o set state = 'cancelled', cancelled_at = timezone('UTC', now()) from chosen j
@@ -380,7 +376,7 @@ from (select u.id, pg_notify({schema_lit} || '.oban_signal',
 -- guard: only jobs that do not run
 -- confirm: The jobs are gone for good.
 delete from {schema}.oban_jobs
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state <> 'executing'
+where id = any({bigints($1)}) and state <> 'executing'
 returning id::text, 'deleted' as state
 
 -- name: priority
@@ -389,7 +385,7 @@ returning id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 -- range: 0..9
 update {schema}.oban_jobs set priority = $2::int
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+where id = any({bigints($1)})
   and state not in ('executing', 'completed', 'discarded', 'cancelled') and $2::int between 0 and 9
   and priority <> $2::int
 returning id::text, case state::text when 'available' then 'ready' when 'retryable' then 'retry'
@@ -401,8 +397,7 @@ returning id::text, case state::text when 'available' then 'ready' when 'retryab
 -- guard: only jobs with another time that wait
 update {schema}.oban_jobs set scheduled_at = timezone('UTC', $2::timestamptz),
        state = case when state = 'available' and $2::timestamptz > now() then 'scheduled' else state end
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('available', 'scheduled', 'retryable')
+where id = any({bigints($1)}) and state in ('available', 'scheduled', 'retryable')
   and scheduled_at is distinct from timezone('UTC', $2::timestamptz)
 -- a job that is due is made available by Oban's own stager, within seconds
 returning id::text, case when scheduled_at <= timezone('UTC', now()) then 'ready' when state = 'retryable' then 'retry'

@@ -158,9 +158,7 @@ with recursive tenants (tenant_id) as (
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.tries >= $9::int)
       and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::uuid from unnest($11::text[]) i
-                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($11::text[] is null or t.id = any({uuids($11)}))
       and ($14::text is null or t.id < case when substr($14::text, 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                       then substr($14::text, 2)::uuid end)
     order by t.id desc
@@ -186,9 +184,7 @@ with recursive tenants (tenant_id) as (
           and ($8::interval is null or h.scheduled > now() - $8::interval)
           and ($9::int is null or h.tries >= $9::int)
           and ($10::int is null or h.tries <= $10::int)
-          and ($11::text[] is null
-               or h.id = any(array(select i::uuid from unnest($11::text[]) i
-                                   where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+          and ($11::text[] is null or h.id = any({uuids($11)}))
           and (coalesce($14::text, 'l') like 'l%'
                or (h.created, h.id) <
                       (case when $14::text like 'h%/%'
@@ -239,8 +235,7 @@ with found as (
            t.state::text as raw_state
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
-    where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    where t.id = any(({uuids($1)})[:1])
     union all
     select h.id, h.queue::text as queue, h.type::text as kind,
            case h.state when 'FAILED' then 'failed' else 'completed' end as state,
@@ -251,8 +246,7 @@ with found as (
            coalesce(h.error, '')::text as error, false as stale,
            h.key::text, h.payload, h.payload_type::text, h.result, h.state::text
     from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+    where h.id = any(({uuids($1)})[:1])
     limit 1
 )
 select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.max_tries, j.created_ms, j.run_after_ms,
@@ -278,15 +272,12 @@ select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)}
        case when w.lock_key is null then {ms(q.updated::timestamptz)} end as ended_ms,
        case when w.lock_key is null then 'failed' else 'running' end as outcome, coalesce(q.error, '')::text as error
 from {schema}.queue q left join {schema}.work_queue w on w.id = q.id
-where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
-  and (w.lock_key is not null or q.error is not null)
+where q.id = any(({uuids($1)})[:1]) and (w.lock_key is not null or q.error is not null)
 union all
 select h.tries, null, {ms(h.started::timestamptz)},
        {ms(h.created::timestamptz)}, lower(h.state), coalesce(h.error, '')
 from {schema}.queue_history h
-where h.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where h.id = any(({uuids($1)})[:1])
 
 -- name: nodes
 -- a node is known by the jobs it holds; it has no heartbeat
@@ -353,9 +344,7 @@ order by 1
 --   queue has the key
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and (q.state = 'RUNNING' or q.state in ('PENDING', 'RETRY') and q.run_after > now())
+    where q.id = any({uuids($1)}) and (q.state = 'RUNNING' or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
@@ -368,9 +357,7 @@ with seen as materialized (
     returning t.id
 ), ended as (
     select h.* from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and h.state = 'FAILED'
+    where h.id = any({uuids($1)}) and h.state = 'FAILED'
     for update skip locked
 ), back as (
     insert into {schema}.queue (tenant_id, id, created, updated, key, schedule_id, type, tries, queue, state, delay,
@@ -393,8 +380,7 @@ select id::text, 'ready' as state from now_due union all select id::text, 'ready
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
 update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
                                version = least(version, 2147483646) + 1
-where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-  and lock_key is not null
+where id = any({uuids($1)}) and lock_key is not null
 returning id::text, 'ready' as state
 
 -- name: release_where
@@ -410,7 +396,7 @@ returning id::text, 'ready' as state
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
 -- guard: only jobs that a node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where id = any({uuids($1)})
   and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
   and $2::interval > interval '0'
 returning id::text, 'extended' as state
@@ -430,8 +416,7 @@ returning id::text, 'extended' as state
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any({uuids($1)})
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
@@ -449,13 +434,10 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and (lock_key is null or lock_timeout < now()) for update skip locked
+    where id = any({uuids($1)}) and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any({uuids($1)})
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
@@ -464,8 +446,7 @@ with free as materialized (
     delete from {schema}.queue t using pick where t.id = pick.id returning t.id
 ), ended as (
     delete from {schema}.queue_history h
-    where h.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where h.id = any({uuids($1)})
     returning h.id
 )
 select id::text, 'deleted' as state from live union select id::text, 'deleted' from ended

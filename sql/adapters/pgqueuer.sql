@@ -89,9 +89,7 @@ with params as not materialized (
     select case when num_nonnulls($4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int,
                                   $11::int) > 0
                 then coalesce($13::int, 10000) else coalesce($14::int, 100) end as n,
-           array(select i::bigint from unnest($12::text[]) i
-                 where case when i ~ '^-?[0-9]{1,19}$'
-                                then i::numeric between -9223372036854775808 and 9223372036854775807 end) as ids,
+           {bigints($12)} as ids,
            case when $15::text ~ '^q-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as q,
            case when $15::text ~ '^l-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as l,
            coalesce($2::text[] && '{completed,cancelled,failed}', $12::text[] is not null) as final
@@ -249,9 +247,7 @@ select row_number() over (order by id)::int as number, null::text as node, null:
                          then concat_ws(': ', traceback ->> 'exception_type', traceback ->> 'exception_message')
                      else traceback::text end, '') as error, left(traceback ->> 'traceback', 65536) as trace
 from {schema}.{prefix}pgqueuer_log
-where job_id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-                         limit 1))
+where job_id = any(({bigints($1)})[:1])
 order by id desc limit 200
 
 -- name: nodes
@@ -314,8 +310,7 @@ order by 1 limit 10000
 with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = 0, queue_manager_id = null
-    where q.status::text = 'failed' and q.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where q.status::text = 'failed' and q.id = any({bigints($1)})
     returning q.id, q.entrypoint, q.priority
 ), log as (
     insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
@@ -340,8 +335,7 @@ with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = q.attempts + 1, queue_manager_id = null
     where q.status = 'picked' and q.heartbeat <= now() - interval '30 s' and q.attempts < 2147483647
-      and q.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+      and q.id = any({bigints($1)})
     returning q.id, q.entrypoint, q.priority
 ), log as (
     insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
@@ -389,8 +383,7 @@ select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join
 -- guard: only running jobs whose heartbeat would end before that time
 update {schema}.{prefix}pgqueuer q set heartbeat = now() + coalesce($2::interval, '30 s') - interval '30 s'
 where q.status = 'picked' and q.heartbeat < now() + coalesce($2::interval, '30 s') - interval '30 s'
-  and q.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+  and q.id = any({bigints($1)})
 returning q.id::text, 'extended' as state
 
 -- name: cancel
@@ -402,8 +395,7 @@ returning q.id::text, 'extended' as state
 -- mode: signal
 with del as (
     delete from {schema}.{prefix}pgqueuer q
-    where q.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where q.id = any({bigints($1)})
     returning q.id, q.entrypoint, q.priority
 ), log as (
     insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'canceled', entrypoint,
@@ -429,8 +421,7 @@ select del.id::text, 'cancelled' as state, told.n as told from del cross join to
 -- guard: only jobs that do not run; what only the log knows: purge
 with del as (
     delete from {schema}.{prefix}pgqueuer q
-    where q.status <> 'picked' and q.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where q.status <> 'picked' and q.id = any({bigints($1)})
     returning q.id, q.entrypoint, q.priority
 ), log as (
     insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint,
@@ -444,8 +435,7 @@ select id::text, 'deleted' as state from del
 -- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
 update {schema}.{prefix}pgqueuer q set priority = $2::int, updated = now()
-where q.status = 'queued' and q.priority <> $2::int and q.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where q.status = 'queued' and q.priority <> $2::int and q.id = any({bigints($1)})
 returning q.id::text, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
                            else 'retry' end as state
 
@@ -455,9 +445,7 @@ returning q.id::text, case when q.execute_after <= now() then 'ready' when q.att
 -- guard: only jobs with another time that wait
 with updated_rows as (
     update {schema}.{prefix}pgqueuer q set execute_after = $2::timestamptz, updated = now()
-    where q.status = 'queued' and q.execute_after <> $2::timestamptz
-      and q.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where q.status = 'queued' and q.execute_after <> $2::timestamptz and q.id = any({bigints($1)})
     returning q.id, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
                          else 'retry' end as state
 ), channel as (

@@ -91,10 +91,7 @@ with looked_at as materialized (
     where ($1::text is null or j.queue_name = $1::text)
       and (coalesce(not $3::text[] <@ '{todo,doing}', true)
            or (j.status::text = any($3::text[]) and j.status in ('todo', 'doing')))
-      and ($12::text[] is null or j.id = any(array(
-            select i::bigint from unnest($12::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$'
-                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+      and ($12::text[] is null or j.id = any({bigints($12)}))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
     limit case when num_nonnulls($2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval,
@@ -171,9 +168,7 @@ left join lateral (
            max(e.at) filter (where e.type <> 'scheduled') as changed,
            max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
     from {schema}.procrastinate_events e where e.job_id = j.id) e on true
-where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-                       limit 1))
+where j.id = any(({bigints($1)})[:1])
 
 -- name: attempts
 -- params: ids
@@ -185,10 +180,8 @@ select number::int, null::text as node, {ms(at)} as started_ms, {ms(ended)} as e
 from (select type, at, lead(type::text) over (order by id) as outcome, lead(at) over (order by id) as ended,
              count(*) filter (where type = 'started') over (order by id) as number
       from {schema}.procrastinate_events
-      where type::text in ('started', 'deferred_for_retry', 'failed', 'succeeded', 'aborted') and job_id = any(array(
-          select i::bigint from unnest($1::text[]) i
-          where case when i ~ '^-?[0-9]{1,19}$'
-                         then i::numeric between -9223372036854775808 and 9223372036854775807 end limit 1))) e
+      where type::text in ('started', 'deferred_for_retry', 'failed', 'succeeded', 'aborted')
+        and job_id = any(({bigints($1)})[:1])) e
 where type = 'started' order by number desc limit 200
 
 -- name: nodes
@@ -242,9 +235,7 @@ order by 1 limit 10000
 -- requires: version >= 3.4
 with chosen as materialized (
     select j.id from {schema}.procrastinate_jobs j
-    where j.status = 'failed' and not j.abort_requested and j.attempts < 2147483647
-      and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where j.status = 'failed' and not j.abort_requested and j.attempts < 2147483647 and j.id = any({bigints($1)})
     order by j.id for update
 )
 select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done
@@ -257,8 +248,7 @@ from chosen w
 -- requires: version >= 3.4
 with seen as materialized (
     select j.id, j.worker_id from {schema}.procrastinate_jobs j
-    where j.status = 'doing' and j.attempts < 2147483647 and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where j.status = 'doing' and j.attempts < 2147483647 and j.id = any({bigints($1)})
       and not exists (select from {schema}.procrastinate_workers k
                       where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
 ), chosen as materialized (
@@ -298,9 +288,7 @@ select w.id::text, case when abort_requested then 'failed' else 'ready' end as s
 -- mode: signal
 with chosen as materialized (
     select j.id, j.status = 'doing' as runs from {schema}.procrastinate_jobs j
-    where j.status in ('todo', 'doing') and not j.abort_requested
-      and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where j.status in ('todo', 'doing') and not j.abort_requested and j.id = any({bigints($1)})
     order by j.id for update
 ), cancelled as materialized (
     select {schema}.procrastinate_cancel_job_v1(w.id, w.runs, false) as id, runs from chosen w
@@ -313,8 +301,7 @@ where id is not null
 -- official: cancel_job_by_id(delete_job=True), delete_old_jobs
 -- guard: only jobs that do not run
 delete from {schema}.procrastinate_jobs j
-where j.status <> 'doing' and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.status <> 'doing' and j.id = any({bigints($1)})
 returning j.id::text, 'deleted' as state
 
 -- name: priority
@@ -323,8 +310,7 @@ returning j.id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
 update {schema}.procrastinate_jobs j set priority = $2::int
-where j.status = 'todo' and j.priority <> $2::int and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.status = 'todo' and j.priority <> $2::int and j.id = any({bigints($1)})
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
@@ -333,9 +319,7 @@ returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'rea
 -- official: no (plain column; a trigger writes the event)
 -- guard: only jobs with another time that wait
 update {schema}.procrastinate_jobs j set scheduled_at = $2::timestamptz
-where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz
-  and j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz and j.id = any({bigints($1)})
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 

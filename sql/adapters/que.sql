@@ -83,10 +83,7 @@ with held as materialized (
       and (coalesce($2::text[] && '{failed,completed,cancelled,blocked}', true)
            or (j.finished_at is null and j.expired_at is null))
       and (coalesce(not $2::text[] <@ '{running}', true) or j.id in (select id from held))
-      and ($11::text[] is null or j.id = any(array(
-            select i::bigint from unnest($11::text[]) i
-            where case when i ~ '^-?[0-9]{1,19}$'
-                           then i::numeric between -9223372036854775808 and 9223372036854775807 end)))
+      and ($11::text[] is null or j.id = any({bigints($11)}))
       and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
     limit case when num_nonnulls($2::text[], $3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval,
@@ -152,9 +149,7 @@ left join lateral (
       and l.database = (select oid from pg_database where datname = current_database())
       and (l.classid::bigint << 32) | l.objid::bigint = j.id and j.finished_at is null and j.expired_at is null
     limit 1) h on true
-where j.id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-                       limit 1))
+where j.id = any(({bigints($1)})[:1])
 
 -- name: attempts
 -- params: ids
@@ -163,9 +158,7 @@ select error_count as number, null::text as node, null::bigint as started_ms, {m
        case when expired_at is not null and finished_at is null then 'failed' else 'retry' end as outcome,
        last_error_message as error, last_error_backtrace as trace
 from {schema}.que_jobs
-where error_count > 0 and last_error_message is not null and id = any(array(select i::bigint from unnest($1::text[]) i
-    where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
-            limit 1))
+where error_count > 0 and last_error_message is not null and id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- a worker process is the database session that holds the locks of its jobs: the jobs run as long as that session lives
@@ -217,9 +210,7 @@ from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 2
 -- guard: only jobs that have expired or wait for their time and whose lock no worker holds
 with chosen as materialized (
     select j.id from {schema}.que_jobs j
-    where j.finished_at is null and (j.expired_at is not null or j.run_at > now())
-      and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where j.finished_at is null and (j.expired_at is not null or j.run_at > now()) and j.id = any({bigints($1)})
     order by j.id
 ), got as materialized (
     select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
@@ -235,8 +226,7 @@ returning j.id::text, 'ready' as state
 with chosen as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and (j.run_at <> $2::timestamptz or j.expired_at is not null)
-      and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+      and j.id = any({bigints($1)})
     order by j.id
 ), got as materialized (
     select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
@@ -252,8 +242,7 @@ returning j.id::text, case when j.run_at <= now() then 'ready' when j.error_coun
 -- guard: only jobs that are neither finished nor expired and whose lock no worker holds
 with chosen as materialized (
     select j.id from {schema}.que_jobs j
-    where j.finished_at is null and j.expired_at is null and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    where j.finished_at is null and j.expired_at is null and j.id = any({bigints($1)})
     order by j.id
 ), got as materialized (
     select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
@@ -267,8 +256,7 @@ returning j.id::text, 'expired' as state
 -- official: que-web's delete, under the job's lock
 -- guard: only jobs whose lock no worker holds
 with chosen as materialized (
-    select j.id from {schema}.que_jobs j where j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+    select j.id from {schema}.que_jobs j where j.id = any({bigints($1)})
     order by j.id
 ), got as materialized (
     select w.id from chosen w where pg_try_advisory_xact_lock(w.id)
@@ -285,8 +273,7 @@ with chosen as materialized (
     select j.id from {schema}.que_jobs j
     where j.finished_at is null and j.expired_at is null and $2::int between -32768 and 32767
       and j.priority <> $2::int
-      and j.id = any(array(select i::bigint from unnest($1::text[]) i
-        where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end))
+      and j.id = any({bigints($1)})
     order by j.id
 ), got as materialized (
     select w.id from chosen w where pg_try_advisory_xact_lock(w.id)

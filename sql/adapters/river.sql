@@ -217,7 +217,7 @@ select j.id::text, j.queue, j.kind,
        left(j.metadata ->> 'output', 65536) as result,
        j.metadata ? 'cancel_attempted_at' and j.state = 'running' as cancel_asked, j.state::text as raw_state
 from {schema}.river_job j
-where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
+where j.id = ({bigints($1)})[1]
 
 -- name: attempts
 -- params: ids
@@ -229,7 +229,7 @@ select coalesce(case when e ->> 'attempt' ~ '^[0-9]{1,9}$' then (e ->> 'attempt'
                                 then (e ->> 'at')::timestamptz end)} as ended_ms,
        'failed' as outcome, e ->> 'error' as error, left(e ->> 'trace', 65536) as trace
 from {schema}.river_job j, unnest(j.errors) with ordinality u (e, o)
-where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
+where j.id = ({bigints($1)})[1]
 order by o desc limit 200
 
 -- name: nodes
@@ -323,7 +323,7 @@ group by 1, 2, 3
 -- one more try if all were used; finalized_at must change with the state (a CHECK)
 update {schema}.river_job set state = 'available', scheduled_at = now(), finalized_at = null,
        max_attempts = case when attempt >= max_attempts then attempt + 1 else max_attempts end
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+where id = any({bigints($1)})
   and state <> 'running' and not (state = 'available' and scheduled_at <= now()) and attempt < 32767
 returning id::text, 'ready' as state
 
@@ -342,8 +342,7 @@ set state = case when metadata ? 'cancel_attempted_at' then 'cancelled' when att
     metadata = metadata || jsonb_build_object('river:rescue_count',
         case when metadata ->> 'river:rescue_count' ~ '^[0-9]{1,8}$' then (metadata ->> 'river:rescue_count')::int
              else 0 end + 1)
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state = 'running'
-  and coalesce(array_ndims(errors), 1) = 1
+where id = any({bigints($1)}) and state = 'running' and coalesce(array_ndims(errors), 1) = 1
 returning id::text, case state when 'retryable' then 'retry' when 'discarded' then 'failed'
                          else state::text end as state
 
@@ -376,7 +375,7 @@ returning id::text, case state when 'retryable' then 'retry' when 'discarded' th
 -- a running job stays running: its client receives the request on the control channel and ends the job
 with chosen as materialized (
     select id, queue, state from {schema}.river_job
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+    where id = any({bigints($1)})
       and state not in ('cancelled', 'completed', 'discarded') and jsonb_typeof(metadata) = 'object'
     order by id for update
 ), updated as (
@@ -400,7 +399,7 @@ from (select u.*, pg_notify({schema_lit} || '.river_control',
 -- guard: only jobs that do not run
 -- confirm: The jobs are gone for good.
 delete from {schema}.river_job
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and state <> 'running'
+where id = any({bigints($1)}) and state <> 'running'
 returning id::text, 'deleted' as state
 
 -- name: priority
@@ -409,7 +408,7 @@ returning id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 -- range: 1..4
 update {schema}.river_job set priority = least(greatest($2::int, 1), 4)::smallint
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+where id = any({bigints($1)})
   and state in ('available', 'pending', 'retryable', 'scheduled') and $2::int between 1 and 4 and priority <> $2::int
 returning id::text, case state when 'available' then 'ready' when 'retryable' then 'retry'
                          when 'pending' then 'blocked' else state::text end as state
@@ -420,8 +419,7 @@ returning id::text, case state when 'available' then 'ready' when 'retryable' th
 -- guard: only jobs with another time that wait
 update {schema}.river_job set scheduled_at = $2::timestamptz,
        state = case when state = 'available' and $2::timestamptz > now() then 'scheduled' else state end
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and state in ('available', 'retryable', 'scheduled') and scheduled_at <> $2::timestamptz
+where id = any({bigints($1)}) and state in ('available', 'retryable', 'scheduled') and scheduled_at <> $2::timestamptz
 -- a job that is due is made available by River's own scheduler, within seconds
 returning id::text, case when scheduled_at <= now() then 'ready' when state = 'retryable' then 'retry'
                          else state::text end as state

@@ -264,7 +264,7 @@ from {schema}.solid_queue_jobs j
 left join {schema}.solid_queue_claimed_executions c on c.job_id = j.id
 left join {schema}.solid_queue_processes w on w.id = c.process_id
 left join {schema}.solid_queue_failed_executions f on f.job_id = j.id
-where j.id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)
+where j.id = ({bigints($1)})[1]
 
 -- name: attempts
 -- params: ids
@@ -278,7 +278,7 @@ select 1 as number, null::text as node, null::bigint as started_ms, {ms(f.create
 from (select f.created_at, replace(f.error, '\u0000', '\ufffd') as raw,
              left(f.error, 1) = '{' and right(f.error, 1) = '}' as is_json
       from {schema}.solid_queue_failed_executions f
-      where f.job_id = (select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1)) f
+      where f.job_id = ({bigints($1)})[1]) f
 
 -- name: nodes
 -- workers write a heartbeat once a minute; a claim whose process has no row is an orphan
@@ -408,7 +408,7 @@ order by 1
 with failed_jobs as materialized (
     select f.id, f.job_id, j.queue_name, j.priority, j.concurrency_key
     from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
-    where f.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+    where f.job_id = any({bigints($1)})
     order by f.job_id for update of f
 ), deleted as (
     delete from {schema}.solid_queue_failed_executions x using failed_jobs f where x.id = f.id returning x.job_id
@@ -444,7 +444,7 @@ from failed_jobs f join deleted d using (job_id)
 with chosen as materialized (
     select c.id, c.job_id, j.queue_name, j.priority
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
-    where c.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+    where c.job_id = any({bigints($1)})
     order by c.job_id for update of c
 ), deleted as (
     delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
@@ -484,7 +484,7 @@ select job_id::text as id, 'ready' as state from deleted d
 -- it, the job stays.
 with chosen as materialized (
     select j.id from {schema}.solid_queue_jobs j
-    where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
+    where j.id = any({bigints($1)})
     order by j.id for update
 ), seen as materialized (
     select j.id, exists (select from {schema}.solid_queue_claimed_executions e where e.job_id = j.id) as runs,
@@ -520,9 +520,7 @@ returning x.id::text, 'deleted' as state
 -- guard: only jobs of another priority that wait
 with chosen as materialized (
     select j.id from {schema}.solid_queue_jobs j
-    where j.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and j.finished_at is null
-      and j.priority <> $2::int
+    where j.id = any({bigints($1)}) and j.finished_at is null and j.priority <> $2::int
 ), ready_rows as (
     update {schema}.solid_queue_ready_executions e set priority = $2::int from chosen j where e.job_id = j.id
     returning e.job_id, 'ready' as state
@@ -545,8 +543,7 @@ select job_id::text as id, state from all_rows a
 -- guard: only scheduled jobs with another time
 with scheduled_rows as (
     update {schema}.solid_queue_scheduled_executions e set scheduled_at = $2::timestamptz
-    where e.job_id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and e.scheduled_at <> $2::timestamptz
+    where e.job_id = any({bigints($1)}) and e.scheduled_at <> $2::timestamptz
     returning e.job_id
 ), updated as (
     update {schema}.solid_queue_jobs x set scheduled_at = $2::timestamptz, updated_at = now() from scheduled_rows s

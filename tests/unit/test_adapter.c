@@ -54,7 +54,7 @@ test_binding(void **state)
     struct params p = {0};
     struct db_param storage[ADAPTER_PARAMS];
     struct adapter *a = adapter_parse(
-        "x", HEAD NEEDED "-- name: job\n-- params: limit ids\nselect $1, $2 from {schema}.t\n", &e);
+        "x", HEAD NEEDED "-- name: job (limit ids)\nselect $1, $2 from {schema}.t\n", &e);
 
     (void)state;
     if (!a)
@@ -98,6 +98,10 @@ test_bad_files(void **state)
     refused(HEAD NEEDED "-- name: job\n-- params: id\nselect $1\n", "\"id\"");
     refused(HEAD NEEDED "-- name: job\n-- params: ids limit\nselect $1\n", "$1");
     refused(HEAD NEEDED "-- name: job\nselect $1\n", "$1");
+    refused(HEAD NEEDED "-- name: job (id)\nselect $1\n", "\"id\"");
+    refused(HEAD NEEDED "-- name: job (ids) x\nselect $1\n", "no section is called \"job (ids) x");
+    refused(HEAD NEEDED "-- name: job (ids)\n-- params: ids\nselect $1\n",
+            "file.sql:14: job: params stands twice");
     refused(HEAD NEEDED "-- name: jbo\nselect 1\n", "jbo");
     refused(HEAD NEEDED "-- name: jobs\nselect 1\n", "jobs");
     refused(HEAD NEEDED "-- name: job\nselect '{schema}'\n", "quoted");

@@ -108,6 +108,7 @@ refuses(void **state)
         const char *text, *says;
     } bad[] = {
         {"select 1",                                    "f.sql:1: SQL before"                            },
+        {"-- name: (ids)\nselect 1",                    "a section without a name"                       },
         {"-- name: a\nselect 1; select 2",              "f.sql:1: section \"a\": more than one statement"},
         {"-- name: a\nselect 1;;",                      "more than one statement"                        },
         {"-- name: a\n-- name: b\nselect 1",            "section \"a\": no statement"                    },
@@ -125,6 +126,7 @@ refuses(void **state)
         {"-- name: a\nselect {error_key(a}",            "has no end"                                     },
         {"-- name: a\nselect {error_key(a) }",          "has no end"                                     },
         {"-- name: a\nselect {ms(a}",                   "has no end"                                     },
+        {"-- name: a\nselect {uuids($1}",               "has no end"                                     },
         {"-- name: a\nselect '{prefix}'",               "a placeholder stands in quoted text"            },
         {"-- name: a\nselect '\xff'",                   "UTF-8"                                          },
     };
@@ -202,6 +204,26 @@ binds_a_schema(void **state)
     bind("1", longest, "1");
 }
 
+/* Ids of another form than the type's are left out before they are cast. */
+static void
+binds_ids(void **state)
+{
+    char name[] = "x", text[] = "select {uuids($1)}, ({bigints(p.ids)})[1]", *bound = NULL;
+    struct section s = {.name = name, .sql = text};
+    struct err e = {0};
+
+    (void)state;
+    assert_true(sections_bind(&s, "q", &bound, &e));
+    assert_string_equal(
+        "select array(select i::uuid from unnest($1::text[]) i"
+        " where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),"
+        " (array(select i::bigint from unnest(p.ids::text[]) i where case when i ~ "
+        "'^-?[0-9]{1,19}$'"
+        " then i::numeric between -9223372036854775808 and 9223372036854775807 end))[1]",
+        bound);
+    free(bound);
+}
+
 /* {error_key(...)} is replaced as a whole, and the {schema} inside is bound too.
  * tests/sql/test_adapters.c asks a server for the value of the expression. */
 static void
@@ -253,13 +275,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_a_file),
-        cmocka_unit_test(joins_lines),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(accepts),
-        cmocka_unit_test(binds_a_schema),
-        cmocka_unit_test(binds_error_keys),
-        cmocka_unit_test(binds_prefixes_and_times),
+        cmocka_unit_test(reads_a_file),     cmocka_unit_test(joins_lines),
+        cmocka_unit_test(refuses),          cmocka_unit_test(accepts),
+        cmocka_unit_test(binds_a_schema),   cmocka_unit_test(binds_ids),
+        cmocka_unit_test(binds_error_keys), cmocka_unit_test(binds_prefixes_and_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
