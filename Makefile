@@ -80,8 +80,8 @@ TESTS   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(MAINS))
 pick    = $(filter $(addprefix $(BUILD)/tests/$1/,$(or $(subst *,%,$T),%)),$(TESTS))
 # Those that take longest begin first: else the last of them runs alone.
 LONG    = models slow_line sleep plans foreign wake work wait trap_paths trap strangers adapters order doctor rights screens \
-          verbs bytes lost boxes schedules life health read_only uninstall pgboss native changed adapters_hostile queues seeds \
-          demo upgrade fair adopt acts set_by_others
+          verbs bytes lost boxes schedules life health read_only uninstall pgboss native changed adapters_hostile queues \
+          article_tables article_workers demo upgrade fair adopt acts set_by_others
 slow    = $(foreach l,$1,%/test_$l $(addprefix %/test_$l@,$(OTHERS)))
 longest = $(foreach l,$(LONG),$(filter $(call slow,$l),$1)) $(filter-out $(call slow,$(LONG)),$1)
 # What check-all runs: sql, fault and models as they are shipped; unit and e2e sanitized, but those whose timing or whose

@@ -160,12 +160,12 @@ knobs() {
     echo
 }
 
-# a sentence with the names of the systems that have an adapter; of the tables made by hand (seed_...) it gives the number
+# a sentence with the names of the systems that have an adapter; of the tables made by hand (..._table) it gives the number
 systems() {
     echo
     XDG_CONFIG_HOME=$tmp "$QUEUETOP" adapter list --markdown | awk -F' *[|] *' '
         NR < 3 || $3 == "`native`" { next }
-        $3 ~ /`seed_/ { shapes++; next }
+        $3 ~ /_table`/ { shapes++; next }
         { sub(/ *[(,].*/, "", $2); list = list (list == "" ? "" : ", ") $2 }
         END { print list ", and " shapes " shapes of tables made by hand." }' | fold -s -w 120 | sed 's/ *$//'
     echo

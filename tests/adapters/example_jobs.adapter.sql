@@ -38,8 +38,7 @@ from {schema}.jobs where status in ('waiting', 'working', 'broken') group by tas
 select task as queue, count(*) as completed, 0::bigint as cancelled
 from {schema}.jobs where status = 'done' group by task order by task
 
--- name: jobs
--- params: queue states raw_states ids limit cursor
+-- name: jobs (queue states raw_states ids limit cursor)
 -- The newest first. The next page begins below the last id. The condition on raw_states uses the index, that on states decides.
 select id::text, task as queue, task as kind, s.state, null::int as priority, tries, 5 as max_tries,
        {ms(created)} as created_ms, {ms(due)} as run_after_ms,
@@ -59,8 +58,7 @@ where ($1::text is null or task = $1::text)
   and ($6::text is null or id < case when $6::text ~ '^[0-9]{1,18}$' then $6::text::bigint end)
 order by id desc limit coalesce($5::int, 100)
 
--- name: job
--- params: ids
+-- name: job (ids)
 select id::text, task as queue, task as kind,
        case status when 'working' then 'running' when 'broken' then 'failed' when 'done' then 'completed'
                    else case when due <= now() then 'ready' when tries > 0 then 'retry' else 'scheduled' end end as state,
@@ -71,8 +69,7 @@ select id::text, task as queue, task as kind,
        worker as node, error, args::text as payload, 'json' as payload_format
 from {schema}.jobs where id::text = any($1::text[])
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 select {error_key(error)} as error_key, task as queue, count(*) as n,
        {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
        min(error) as sample, min(id)::text as sample_id
@@ -84,16 +81,14 @@ group by 1, 2 order by 3 desc limit coalesce($2::int, 100)
 select worker as node, 'unknown' as state, count(*) as running, {ms(max(started))} as heartbeat_ms
 from {schema}.jobs where status = 'working' group by worker order by worker
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: no, plain SQL
 -- guard: only jobs that neither run nor are done
 update {schema}.jobs set status = 'waiting', due = now(), tries = 0, ended = null
 where id::text = any($1::text[]) and (status = 'broken' or (status = 'waiting' and due > now()))
 returning id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no, plain SQL
 -- guard: only jobs that have been running for an hour
 -- confirm: the old worker may still be at it: the job may run twice
@@ -101,15 +96,13 @@ update {schema}.jobs set status = 'waiting', due = now(), worker = null, started
 where id::text = any($1::text[]) and status = 'working' and started < now() - interval '1 hour'
 returning id::text, 'ready' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no, plain SQL
 -- guard: only jobs that do not run
 delete from {schema}.jobs where id::text = any($1::text[]) and status <> 'working'
 returning id::text, 'deleted' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no, plain SQL
 with old as (
     select id from {schema}.jobs
@@ -120,8 +113,7 @@ with old as (
 delete from {schema}.jobs j using old where j.id = old.id
 returning j.id::text, 'deleted' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'deleted' as state, count(*) as n, null::text as why from {schema}.jobs
 where status = 'done' and 'completed' = any($2::text[]) and ended < $3::timestamptz
   and ($1::text is null or task = $1::text)

@@ -22,13 +22,12 @@ walk(const char *adapter, const char *change, const char *counts, const struct s
 {
     static char dsn[500];
     const char *argv[] = {getenv("QUEUETOP"), dsn, NULL};
-    const char *name = strchr(adapter, '_') + 1;
-    PGconn *c = pg_fixture(name, adapter);
+    PGconn *c = pg_fixture(adapter, adapter);
     char queue[40];
     struct vt vt;
 
     pg_run(c, "%s", change);
-    snprintf(dsn, sizeof dsn, "%s", pg_dsn(name));
+    snprintf(dsn, sizeof dsn, "%s", pg_dsn(adapter));
     snprintf(queue, sizeof queue, "%.*s", (int)strcspn(counts, " "), counts);
     vt_spawn(&vt, 24, 80, argv, NULL);
     vt_want(&vt, "live");
@@ -69,7 +68,7 @@ static void
 piechut(void **state)
 {
     (void)state;
-    WALK("seed_piechut",
+    WALK("work_queue_table",
          "insert into queues.queue (id, queue, state, tries) select ('00000000-0000-7000-8000-"
          "0000000000' || i)::uuid, 'mail', 'FAILED', 3 from generate_series(21, 22) i",
          "mail 2 2 2 1 1",
@@ -119,7 +118,7 @@ static void
 postqueue(void **state)
 {
     (void)state;
-    WALK("seed_postqueue",
+    WALK("jobs_table",
          "update jobs set visibility_at = now() + interval '1 min' where id = 'job-06'",
          "default 3 1 2 0 0",
          {
@@ -172,7 +171,7 @@ static void
 pkgsite(void **state)
 {
     (void)state;
-    WALK("seed_pkgsite",
+    WALK("queue_tasks_table",
          "insert into queue_tasks (task_name, module_path, version, started_at, completed_at, "
          "success, failure) select 'again ' || i, 'm', 'v1', now() - interval '2 h', now() - "
          "interval '2 h', false, 'no disk ' || i "
@@ -221,7 +220,7 @@ static void
 teti(void **state)
 {
     (void)state;
-    WALK("seed_teti", "alter table tasks drop error_message, drop priority", "tasks 2 2 2 0 0",
+    WALK("tasks_table", "alter table tasks drop error_message, drop priority", "tasks 2 2 2 0 0",
          {
              "4", {"these are the running jobs", "1 of 2", "for 5h 0"},
               NULL, NULL, NULL, NULL
@@ -258,7 +257,7 @@ static void
 blabosoft(void **state)
 {
     (void)state;
-    WALK("seed_blabosoft", "select", "simple_queue 2 2 3 0 0",
+    WALK("simple_queue_table", "select", "simple_queue 2 2 3 0 0",
          {
              "4", {"these are the running jobs", "1 of 2", "for "},
               NULL, NULL, NULL, NULL

@@ -16,7 +16,7 @@ static char others[400];
 static int
 open_both(void **state)
 {
-    static const char *const files[] = {"river", "seed_teti"};
+    static const char *const files[] = {"river", "tasks_table"};
     char script[400];
 
     if (shop_open(state) != 0)

@@ -340,7 +340,7 @@ own_words_are_shown(void **state)
     end(&vt);
     says(0, "\"state\": \"failed\", \"raw_state\": \"discarded\"", "job 10 --json \"%s\"", dsn);
     PQfinish(conn);
-    conn = begin("seed_teti");
+    conn = begin("tasks_table");
     says(0, "\"raw_state\": \"in_progress\"", "job 3 --json \"%s\"", dsn);
     PQfinish(conn);
 }
@@ -500,7 +500,7 @@ a_password_is_asked_first(void **state)
 static void
 one_asks_for_a_password(void **state)
 {
-    PGconn *conn = begin("seed_teti");
+    PGconn *conn = begin("tasks_table");
     char *open = strdup(dsn), *locked;
     struct vt vt;
 

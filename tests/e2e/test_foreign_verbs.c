@@ -80,7 +80,7 @@ looks(void **state)
     says(0, "jobs --error ' ~/bin/9: exit 2' --csv", "\n10,");
     PQfinish(conn);
 
-    conn = begin("seed_teti");
+    conn = begin("tasks_table");
     says(0, "queues --csv", "tasks,,2,");
     says(3, "jobs node:a", "can't filter by node");
     says(3, "nodes", "does not record this");
@@ -330,7 +330,7 @@ releases(void **state)
                         "5 running,6 discarded,7 cancelled,8 retryable");
     PQfinish(conn);
 
-    conn = begin("seed_teti");
+    conn = begin("tasks_table");
     says(3, "release --node x --yes", "release it by its id (release --id)");
     says(0, "release --id 3,5 --yes", "1 job ready, 1 job left alone: release takes only");
     assert_string_equal(pg_value(conn, "select status from tasks where id = 3"), "pending");
@@ -346,7 +346,7 @@ releases(void **state)
 static void
 many(void **state)
 {
-    PGconn *conn = begin("seed_teti");
+    PGconn *conn = begin("tasks_table");
 
     (void)state;
     pg_run(conn, "insert into tasks (status, payload) select 'failed', '{}' from "
@@ -365,7 +365,7 @@ many(void **state)
 static void
 a_slow_act_is_not_cancelled(void **state)
 {
-    PGconn *conn = begin("seed_teti");
+    PGconn *conn = begin("tasks_table");
 
     (void)state;
     pg_run(conn, "create function slow() returns trigger language plpgsql as "
@@ -431,7 +431,7 @@ own_file(void **state)
 static void
 asks(void **state)
 {
-    PGconn *conn = begin("seed_teti");
+    PGconn *conn = begin("tasks_table");
     const char *verb[] = {getenv("QUEUETOP"), "release", "--id", "3", dsn, NULL};
     const char *console[] = {getenv("QUEUETOP"), dsn, NULL};
     struct vt vt;

@@ -634,12 +634,12 @@ what_is_unknown_is_left_out(void **state)
     char *out;
 
     (void)state;
-    PQfinish(pg_fixture("unknown", "seed_teti"));
+    PQfinish(pg_fixture("unknown", "tasks_table"));
     assert_int_equal(proc_run(NULL, &out, NULL, "-d \"%s\" metrics", pg_dsn("unknown")), 0);
     assert_non_null(strstr(out, "queuetop_up{source=\"unknown\"} 1\n"));
     assert_null(strstr(out, "queuetop_leases_expired{"));
     free(out);
-    PQfinish(pg_fixture("known", "seed_postqueue"));
+    PQfinish(pg_fixture("known", "jobs_table"));
     assert_int_equal(proc_run(NULL, &out, NULL, "-d \"%s\" metrics", pg_dsn("known")), 0);
     has(out, "queuetop_leases_expired{source=\"known\"} 1");
     free(out);

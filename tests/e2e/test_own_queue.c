@@ -67,8 +67,8 @@ set_up(void **state)
     pg_file(conn, "tests/adapters/example_jobs.sql");
     PQfinish(conn);
     conn = pg_connect(pg_newdb("two"));
-    pg_file(conn, "tests/adapters/seed_teti.sql");
-    pg_file(conn, "tests/adapters/seed_piechut.sql");
+    pg_file(conn, "tests/adapters/tasks_table.sql");
+    pg_file(conn, "tests/adapters/work_queue_table.sql");
     PQfinish(conn);
     return 0;
 }
@@ -174,7 +174,7 @@ checks_a_file(void **state)
     assert_non_null(at);
     memcpy(at, "blob", 4);
     write_file(bad, text, 0600);
-    proc_check(5, "bad.sql:71: 42703: column \"blob\" does not exist", NULL,
+    proc_check(5, "bad.sql:69: 42703: column \"blob\" does not exist", NULL,
                "adapter check %s \"%s\"", bad, pg_dsn("shop"));
     unlink(bad);
     free(bad);
@@ -317,9 +317,9 @@ static void
 does_not_guess(void **state)
 {
     (void)state;
-    proc_check(2, NULL, "seed_teti in schema public", "queues \"%s\"", pg_dsn("two"));
-    proc_check(0, NULL, NULL, "jobs --adapter seed_teti \"%s\"", pg_dsn("two"));
-    proc_check(0, NULL, NULL, "jobs --adapter seed_piechut \"%s\"", pg_dsn("two"));
+    proc_check(2, NULL, "tasks_table in schema public", "queues \"%s\"", pg_dsn("two"));
+    proc_check(0, NULL, NULL, "jobs --adapter tasks_table \"%s\"", pg_dsn("two"));
+    proc_check(0, NULL, NULL, "jobs --adapter work_queue_table \"%s\"", pg_dsn("two"));
 }
 
 /* A version that was never tested is looked at only, until somebody says that he trusts it. */

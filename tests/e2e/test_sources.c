@@ -18,7 +18,7 @@ three_in_one(void **state)
 {
     con_empty(state);
     con_failed("mail.send", 3, "boom");
-    pg_file(con_db(), "tests/adapters/seed_teti.sql");
+    pg_file(con_db(), "tests/adapters/tasks_table.sql");
     pg_run(con_db(), "create schema river; set search_path = river");
     pg_file(con_db(), "tests/adapters/river.sql");
     pg_run(con_db(), "set search_path = queues, public");
@@ -41,7 +41,7 @@ two_databases(void **state)
         pg_run(any, "create database books");
         PQfinish(any);
         books = pg_connect(books_dsn());
-        pg_file(books, "tests/adapters/seed_teti.sql");
+        pg_file(books, "tests/adapters/tasks_table.sql");
     }
     return 0;
 }
@@ -124,14 +124,14 @@ screens_of_its_own(void **state)
     vt_want(&vt, "unfinished jobs");
     filter(&vt, "state:failed boom");
     vt_want(&vt, "filter state:failed boom");
-    go_to(&vt, "seed_teti"); /* also on Jobs, without that filter */
+    go_to(&vt, "tasks_table"); /* also on Jobs, without that filter */
     vt_want(&vt, "highest id first");
     vt_want(&vt, "1 of 10");
     vt_keys(&vt, "j j j");
     vt_want(&vt, "4 of 10");
     go_to(&vt, "native");
     vt_want(&vt, "filter state:failed boom");
-    go_to(&vt, "seed_teti");
+    go_to(&vt, "tasks_table");
     vt_want(&vt, "4 of 10");
     vt_keys(&vt, "C-p");
     vt_want_row(&vt, 0, ":native 1/3");
@@ -158,7 +158,7 @@ overview(void **state)
     vt_keys(&vt, "p");
     vt_want(&vt, "p does nothing here");
     vt_keys(&vt, "enter");
-    vt_want_row(&vt, 0, ":seed_teti 3/3");
+    vt_want_row(&vt, 0, ":tasks_table 3/3");
     vt_want(&vt, "tasks");
     vt_cursor(&vt, &row, &col);
     assert_non_null(strstr(vt_row(&vt, row), "tasks"));
@@ -177,7 +177,7 @@ acts_on_its_own(void **state)
     start(&vt);
     vt_keys(&vt, "2");
     vt_want(&vt, "unfinished jobs");
-    go_to(&vt, "seed_teti");
+    go_to(&vt, "tasks_table");
     filter(&vt, "id:5");
     vt_want(&vt, "1 of 1");
     vt_keys(&vt, "r");
@@ -213,7 +213,7 @@ what_it_lacks(void **state)
 
     (void)state;
     start(&vt);
-    go_to(&vt, "seed_teti");
+    go_to(&vt, "tasks_table");
     vt_gone(&vt, "OUT/s");
     vt_keys(&vt, "2");
     vt_want(&vt, "1 of 10");

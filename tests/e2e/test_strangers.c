@@ -105,9 +105,9 @@ test_verbs(void **state)
             "owner would "
             "run with the rights of this login, a superuser; --trust-owner app allows it",
             "%s \"%s\"", verbs[i], to);
-    proc_check(0, "default", "seed_teti in schema trap is not opened: owned by mallory",
+    proc_check(0, "default", "tasks_table in schema trap is not opened: owned by mallory",
                "queues --trust-owner app \"%s\"", to);
-    proc_check(3, NULL, "seed_teti in schema trap is not opened: owned by mallory",
+    proc_check(3, NULL, "tasks_table in schema trap is not opened: owned by mallory",
                "queues --trust-owner app --schema trap \"%s\"", to);
     proc_check(3, NULL, "owned by app",
                "queues --trust-owner public,mallory --schema public \"%s\"", to);
@@ -288,9 +288,9 @@ test_console(void **state)
     vt_gone(&vt, "needs you"); /* nothing is known of it */
     vt_keys(&vt, "S");
     vt_want(&vt, "river");
-    vt_want(&vt, "seed_teti");
+    vt_want(&vt, "tasks_table");
     vt_keys(&vt, "esc");
-    vt_gone(&vt, "seed_teti");
+    vt_gone(&vt, "tasks_table");
     vt_keys(&vt, ":");
     vt_type(&vt, "reconnect");
     vt_keys(&vt, "enter");
@@ -411,9 +411,9 @@ test_decoys(void **state)
     start(&vt, to);
     vt_want(&vt, "default");
     vt_keys(&vt, ":");
-    vt_type(&vt, "source decoys:seed_teti");
+    vt_type(&vt, "source decoys:tasks_table");
     vt_keys(&vt, "enter");
-    vt_want_row(&vt, 0, "seed_teti");
+    vt_want_row(&vt, 0, "tasks_table");
     quit(&vt);
     free(to);
     PQfinish(c);

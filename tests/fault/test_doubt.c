@@ -156,9 +156,10 @@ a_foreign_act_whose_answer_was_lost_is_told_as_such(void **state)
 
     (void)state;
     enter(&p, "foreign", "update \"public\".tasks!rollback");
-    pg_file(p.conn, "tests/adapters/seed_teti.sql");
+    pg_file(p.conn, "tests/adapters/tasks_table.sql");
     assert_int_equal(proc_run(NULL, NULL, &err,
-                              "-d \"%s\" --adapter seed_teti requeue --state failed --yes", p.dsn),
+                              "-d \"%s\" --adapter tasks_table requeue --state failed --yes",
+                              p.dsn),
                      6);
     check(&p, "select count(*) from tasks where status = 'pending'", "4");
     assert_non_null(strstr(err, "nothing changed, 2 jobs left alone: perhaps changed by the batch "

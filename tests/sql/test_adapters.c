@@ -16,10 +16,10 @@
 #include "model/adapter/sections.h"
 #include "model/base/mem.h"
 #include "tests/proc.h"
+#include "tests/sql/articles.h"
 #include "tests/sql/ask.h"
 #include "tests/sql/core.h"
 #include "tests/sql/other.h"
-#include "tests/sql/seeds.h"
 
 enum { FIXTURES_MAX = 64, PLACES = 4 };
 
@@ -66,7 +66,7 @@ join(struct fixture *f)
         return pg_connect(pg_dsn(f->name));
     PGconn *conn = pg_fixture(f->name, f->name);
     pg_run(conn, "reset all");
-    seed_add_columns(conn, f->name);
+    article_add_columns(conn, f->name);
     f->loaded = true;
     return conn;
 }
@@ -404,7 +404,7 @@ test_finds_mistakes(void **state)
 {
     static const struct wrong_file wrong[] = {
         {"worker as node, 'unknown' as state",                           "worker as node",
-         "nodes:83 column state is missing"                                                                                                                },
+         "nodes:80 column state is missing"                                                                                                                },
         {"task as queue, null::boolean",                                 "task as queue, null::text",
          "column paused is not boolean"                                                                                                                    },
         {"from {schema}.jobs\nwhere status <> 'done' group",
@@ -445,8 +445,8 @@ test_finds_a_lease_that_is_not_extended(void **state)
         "      and $2::interval", "as extended, but its lease ends no later than before"};
 
     (void)state;
-    join_named("seed_postqueue");
-    check_wrong("seed_postqueue", "public", &wrong);
+    join_named("jobs_table");
+    check_wrong("jobs_table", "public", &wrong);
 }
 
 /* --- rights ---------------------------------------------------------------------------------- */

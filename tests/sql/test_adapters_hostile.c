@@ -12,9 +12,9 @@
 
 #include "gen/sql.h"
 #include "model/base/mem.h"
+#include "tests/sql/articles.h"
 #include "tests/sql/ask.h"
 #include "tests/sql/foreign.h"
-#include "tests/sql/seeds.h"
 
 enum { ROUNDS = 6 };
 
@@ -58,7 +58,7 @@ open_victim(struct victim *v, const char *name)
     *v = (struct victim){.name = name, .loop = loop_new()};
     v->conn = pg_fixture(database, name);
     pg_run(v->conn, "reset all");
-    seed_add_columns(v->conn, name);
+    article_add_columns(v->conn, name);
     pg_file(v->conn, "tests/sql/unfriendly.sql"); /* t.spoil(round) */
     struct db_options o = {.conninfo = pg_dsn(database),
                            .schema = "pg_catalog",

@@ -938,7 +938,7 @@ test_guard(void **state)
 
     (void)state;
     trust_names(app, "app");
-    open_scene(&s, "seed_teti", "g");
+    open_scene(&s, "tasks_table", "g");
     pg_run(s.conn, "revoke create on schema public from public"); /* as it is from 15 on */
     change_it(&s, s.reader, app);
     assert_false(has_sprung());
@@ -1006,7 +1006,7 @@ test_the_cheap_guard(void **state)
     struct err e = {0};
 
     (void)state;
-    open_scene(&s, "seed_teti", "c");
+    open_scene(&s, "tasks_table", "c");
     pg_run(s.conn, "drop schema his cascade; drop server his");
     struct adapter *a = adapter_of(&s);
     assert_true(open_with(&s, s.db, a, NULL, true, &e));

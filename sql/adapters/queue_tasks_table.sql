@@ -1,4 +1,4 @@
--- adapter: seed_pkgsite
+-- adapter: queue_tasks_table
 -- title: queue_tasks table (pkgsite)
 -- format: 2
 -- schema: public
@@ -94,8 +94,7 @@ with looked_at as materialized (
       and ($8::interval is null or t.created_at > now() - $8::interval)
       and ($9::int is null or case when t.completed_at is null then 0 else 1 end >= $9::int)
       and ($10::int is null or case when t.completed_at is null then 0 else 1 end <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($11::text[] is null or t.id = any({bigints($11)}))
       and ($14::text is null
            or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
     order by t.id desc
@@ -110,7 +109,7 @@ select
 -- part: queue_tasks_rows
 cross join lateral (select t.record - array['id', 'task_name', 'created_at', 'started_at', 'leased_until', 'priority',
                                             'completed_at', 'success', 'failure'] as payload) p
-where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+where t.id = any(({bigints($1)})[:1])
 
 -- name: groups
 -- params: queue limit
@@ -136,7 +135,7 @@ from failed_jobs f group by 1 order by 3 desc, 1 limit coalesce($2::int, 200)
 with pick as (
     select t.id
 -- part: queue_tasks_rows
-    where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$')) and t.state = 'failed'
+    where t.id = any({bigints($1)}) and t.state = 'failed'
     for update of t skip locked
 )
 update {schema}.queue_tasks t set started_at = null, completed_at = null from pick where t.id = pick.id
@@ -149,8 +148,7 @@ returning t.id::text, 'ready' as state
 -- confirm: Its worker may be alive: then the task is done twice. When that worker ends, it does not delete the task of
 --   the new start.
 update {schema}.queue_tasks t set started_at = null
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
+where id = any({bigints($1)}) and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
 returning id::text, 'ready' as state
 
 -- name: extend
@@ -159,8 +157,7 @@ returning id::text, 'ready' as state
 -- official: what a worker does (leased_until); never made shorter
 -- guard: only running jobs whose lease ends before that time
 update {schema}.queue_tasks t set leased_until = now() + $2::interval
-where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-  and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
+where id = any({bigints($1)}) and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
   and (leased_until is null or leased_until < now() + $2::interval)
   and $2::interval > interval '0'
 returning id::text, 'extended' as state
@@ -172,8 +169,7 @@ returning id::text, 'extended' as state
 -- guard: only jobs of another priority that wait
 with pick as (
     select id from {schema}.queue_tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and started_at is null and priority is distinct from $2::int for update skip locked
+    where id = any({bigints($1)}) and started_at is null and priority is distinct from $2::int for update skip locked
 )
 update {schema}.queue_tasks t set priority = $2::int from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
@@ -185,8 +181,7 @@ returning t.id::text, 'ready' as state
 with pick as (
     select t.id
 -- part: queue_tasks_rows
-    where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and (t.state <> 'running' or t.lease_until < now())
+    where t.id = any({bigints($1)}) and (t.state <> 'running' or t.lease_until < now())
     for update of t skip locked
 )
 delete from {schema}.queue_tasks t using pick where t.id = pick.id

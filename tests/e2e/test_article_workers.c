@@ -1,7 +1,7 @@
 /*
- * The seeds as an operator meets them: workers of each kind at work in sessions of their own, the
- * program looking on and acting by its verbs and in the console, and the tables looked at after
- * each act.
+ * The tables of the articles as an operator meets them: workers of each kind at work in sessions of
+ * their own, the program looking on and acting by its verbs and in the console, and the tables
+ * looked at after each act.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "model/base/mem.h"
 #include "tests/e2e/engine.h"
 #include "tests/proc.h"
-#include "tests/sql/seeds.h"
+#include "tests/sql/articles.h"
 #include "tests/term.h"
 
 static char dsn[500];
@@ -18,7 +18,7 @@ static char dsn[500];
 static PGconn *
 begin(const char *adapter, const char *database)
 {
-    PGconn *c = seed_new(adapter, database);
+    PGconn *c = article_new(adapter, database);
 
     snprintf(dsn, sizeof dsn, "%s", pg_dsn(database));
     return c;
@@ -57,14 +57,14 @@ has(const char *text, const char *part)
 static void
 piechut(void **state)
 {
-    const char *q = "seed_piechut", *said;
-    PGconn *c = begin(q, "piechut"), *w = seed_join("piechut");
+    const char *q = "work_queue_table", *said;
+    PGconn *c = begin(q, "piechut"), *w = article_join("piechut");
 
     (void)state;
-    seed_push(c, q, 4);
-    seed_schedule(w, q);
-    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1");
-    seed_claim(w, q, "n2");
+    article_push(c, q, 4);
+    article_schedule(w, q);
+    const char *a = article_claim(w, q, "n1"), *b = article_claim(w, q, "n1");
+    article_claim(w, q, "n2");
     said = run(0, "queues --json");
     has(said, "\"queue\": \"q\", \"paused\": null");
     has(said, "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 3, \"failed\": 0");
@@ -72,17 +72,17 @@ piechut(void **state)
     has(said, "\"node\": \"n1\"");
     has(said, "\"state\": \"unknown\"");
     has(run(0, "leases --node n2 --json"), "\"node\": \"n2\", \"queue\": \"q\", \"jobs\": 1");
-    has(run(0, "job %s --json", seed_id(a)), "\"node\": \"n1\"");
+    has(run(0, "job %s --json", article_id(a)), "\"node\": \"n1\"");
     /* a node that is gone: what has expired, then all of it */
     has(run(1, "release --node n1 --yes"), "nothing");
     pg_run(c, "update queues.work_queue set lock_timeout = now() - interval '1 s' where id = '%s'",
-           seed_id(a));
+           article_id(a));
     has(run(0, "release --node n1 --yes --json"), "\"changed\": 1");
     value("n1", "select string_agg(lock_key, ',') from queues.work_queue where lock_key <> 'n2'");
     has(run(0, "extend --node n2 --by 2h --yes"), "extended");
     value("t", "select lock_timeout > now() + interval '119 min' from queues.work_queue where "
                "lock_key = 'n2'");
-    has(run(0, "extend --id %s --by 1h --yes", seed_id(b)), "extended");
+    has(run(0, "extend --id %s --by 1h --yes", article_id(b)), "extended");
     value("t", "select lock_timeout > now() + interval '59 min' from queues.work_queue where "
                "lock_key = 'n1'");
     has(run(3, "release --node n1 --all --yes"), "its leases still hold");
@@ -90,8 +90,8 @@ piechut(void **state)
     value("n2",
           "select string_agg(lock_key, ',') from queues.work_queue where lock_key is not null");
     /* its first holder ends it all the same: by the id alone */
-    seed_done(w, q, b);
-    has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+    article_done(w, q, b);
+    has(run(0, "job %s --json", article_id(b)), "\"state\": \"completed\"");
     has(run(1, "purge --older-than 1d --yes"), "nothing");
     has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("0", "select count(*) from queues.queue where state = 'COMPLETED'");
@@ -102,43 +102,43 @@ piechut(void **state)
 static void
 piechut_jobs(void **state)
 {
-    const char *q = "seed_piechut";
-    PGconn *c = begin(q, "piechut_jobs"), *w = seed_join("piechut_jobs");
+    const char *q = "work_queue_table";
+    PGconn *c = begin(q, "piechut_jobs"), *w = article_join("piechut_jobs");
 
     (void)state;
-    seed_push(c, q, 2);
-    seed_schedule(w, q);
-    const char *d = seed_claim(w, q, "n2");
+    article_push(c, q, 2);
+    article_schedule(w, q);
+    const char *d = article_claim(w, q, "n2");
     /* the worker dies between its two statements: nobody takes that job again */
-    pg_run(w, "delete from queues.work_queue where id = '%s'", seed_id(d));
-    seed_schedule(w, q);
-    has(run(0, "jobs state:blocked --json"), seed_id(d));
-    has(run(0, "requeue --id %s --yes --json", seed_id(d)), "\"changed\": 1");
-    seed_schedule(w, q);
-    value("1", "select count(*) from queues.work_queue where id = '%s'", seed_id(d));
-    has(run(1, "requeue --id %s --yes", seed_id(d)),
+    pg_run(w, "delete from queues.work_queue where id = '%s'", article_id(d));
+    article_schedule(w, q);
+    has(run(0, "jobs state:blocked --json"), article_id(d));
+    has(run(0, "requeue --id %s --yes --json", article_id(d)), "\"changed\": 1");
+    article_schedule(w, q);
+    value("1", "select count(*) from queues.work_queue where id = '%s'", article_id(d));
+    has(run(1, "requeue --id %s --yes", article_id(d)),
         "only jobs that have failed, wait for their time or are orphans");
     /* gives back one of the node's jobs */
-    const char *f = seed_claim(w, q, "n4");
-    has(run(0, "release --id %s --yes --json", seed_id(f)), "\"changed\": 1");
+    const char *f = article_claim(w, q, "n4");
+    has(run(0, "release --id %s --yes --json", article_id(f)), "\"changed\": 1");
     value("0", "select count(*) from queues.work_queue where lock_key = 'n4'");
-    has(run(1, "release --id %s --yes", seed_id(f)), "only jobs that a node holds");
+    has(run(1, "release --id %s --yes", article_id(f)), "only jobs that a node holds");
     /* no node holds this job: it may be deleted */
-    has(run(0, "delete --id %s --yes", seed_id(d)), "1 job deleted");
-    value("0", "select count(*) from queues.queue where id = '%s'", seed_id(d));
-    const char *e = seed_claim(w, q, "n3");
-    has(run(1, "delete --id %s --yes", seed_id(e)), "only jobs that no node holds");
-    value("1", "select count(*) from queues.queue where id = '%s'", seed_id(e));
-    seed_fail(w, q, e);
+    has(run(0, "delete --id %s --yes", article_id(d)), "1 job deleted");
+    value("0", "select count(*) from queues.queue where id = '%s'", article_id(d));
+    const char *e = article_claim(w, q, "n3");
+    has(run(1, "delete --id %s --yes", article_id(e)), "only jobs that no node holds");
+    value("1", "select count(*) from queues.queue where id = '%s'", article_id(e));
+    article_fail(w, q, e);
     has(run(3, "failures"), "jobs state:failed lists them");
-    has(run(0, "jobs state:failed --json"), seed_id(e));
+    has(run(0, "jobs state:failed --json"), article_id(e));
     has(run(3, "pause q --yes"), "stop the scheduler");
-    has(run(3, "cancel --id %s --yes", seed_id(e)), "delete jobs that wait");
+    has(run(3, "cancel --id %s --yes", article_id(e)), "delete jobs that wait");
     has(run(0, "requeue --queue q --yes --json"), "\"changed\": 1"); /* what failed */
-    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(e));
-    has(run(0, "reschedule 2h --id %s --yes", seed_id(e)), "scheduled");
+    value("PENDING", "select state from queues.queue where id = '%s'", article_id(e));
+    has(run(0, "reschedule 2h --id %s --yes", article_id(e)), "scheduled");
     value("t", "select run_after > now() + interval '119 min' from queues.queue where id = '%s'",
-          seed_id(e));
+          article_id(e));
     PQfinish(w);
     PQfinish(c);
 }
@@ -146,22 +146,22 @@ piechut_jobs(void **state)
 static void
 postqueue(void **state)
 {
-    const char *q = "seed_postqueue";
-    PGconn *c = begin(q, "postqueue"), *w = seed_join("postqueue");
+    const char *q = "jobs_table";
+    PGconn *c = begin(q, "postqueue"), *w = article_join("postqueue");
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     for (int i = 0; i < 4; i++) {
         pg_run(w, "update jobs set expires_at = now() where id <> 'j1'");
-        assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
-        seed_expire(c, q);
+        assert_string_equal(article_id(article_claim(w, q, "")), "j1");
+        article_expire(c, q);
     }
     has(run(0, "queues --json"),
         "\"ready\": 0, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 3");
     has(run(0, "failures --json"), "\"error_key\": \"expired before it was done\"");
     has(run(0, "requeue --error 'no attempts left' --yes --json"), "\"changed\": 1");
     value("3", "select attempts from jobs where id = 'j1'");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
+    assert_string_equal(article_id(article_claim(w, q, "")), "j1");
     has(run(1, "requeue --id j1 --yes"), "takes only jobs that have failed or wait for their time");
     has(run(0, "extend --id j1 --by 1h --yes"), "1 lease extended");
     value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
@@ -179,14 +179,14 @@ postqueue(void **state)
     has(run(3, "priority 5 --id j2 --yes"), "reschedule jobs that may wait");
     has(run(0, "release --id j1 --yes"), "1 job failed"); /* it was its last attempt */
     has(run(0, "requeue --id j1 --yes"), "1 job ready");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
-    seed_done(w, q, "j1");
+    assert_string_equal(article_id(article_claim(w, q, "")), "j1");
+    article_done(w, q, "j1");
     has(run(0, "requeue --id j2 --id j3 --reset-tries --yes --json"), "\"changed\": 2");
     value("NULL", "select string_agg(expires_at::text, '') from jobs where id <> 'j1'");
     has(run(0, "reschedule 1h --id j3 --yes"), "1 job scheduled");
     has(run(0, "jobs state:scheduled --csv"), "j3");
     has(run(1, "purge --older-than 0 --force --yes"), "nothing"); /* its lease would still hold */
-    seed_expire(c, q);
+    article_expire(c, q);
     has(run(0, "purge --queue q --older-than 0 --force --yes --json"), "\"changed\": 1");
     has(run(0, "delete --id j2 --id j3 --yes --json"), "\"changed\": 2");
     value("0", "select count(*) from jobs");
@@ -197,17 +197,17 @@ postqueue(void **state)
 static void
 teti(void **state)
 {
-    const char *q = "seed_teti";
-    PGconn *c = begin(q, "teti"), *w = seed_join("teti");
+    const char *q = "tasks_table";
+    PGconn *c = begin(q, "teti"), *w = article_join("teti");
 
     (void)state;
-    seed_push(c, q, 5);
+    article_push(c, q, 5);
     pg_run(w, "begin"); /* works in the transaction of its claim */
-    seed_claim(w, q, "");
+    article_claim(w, q, "");
     has(run(0, "queues --json"), "\"ready\": 5");
     has(run(1, "delete --id 1 --yes"),
         "only jobs that do not run and whose row no worker has locked");
-    seed_fail(w, q, "1");
+    article_fail(w, q, "1");
     pg_run(w, "commit");
     has(run(0, "queues --json"),
         "\"ready\": 4, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 1");
@@ -215,11 +215,11 @@ teti(void **state)
     value("failed", "select status from tasks where id = 1");
     has(run(0, "requeue --state failed --yes --json"), "\"changed\": 1");
     value("pending 1", "select status || ' ' || retry_count from tasks where id = 1");
-    seed_claim(w, q, ""); /* commits it and is never seen again */
+    article_claim(w, q, ""); /* commits it and is never seen again */
     has(run(0, "jobs state:running --json"), "\"id\": \"1\"");
     has(run(1, "delete --id 1 --yes"), "takes only jobs that do not run");
     has(run(0, "release --id 1 --id 2 --yes --json"), "\"changed\": 1");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
+    assert_string_equal(article_id(article_claim(w, q, "")), "1");
     has(run(0, "discard --id 2 --id 1 --yes --json"), "\"changed\": 1");
     value("failed", "select status from tasks where id = 2");
     has(run(0, "delete --id 3 --yes"), "1 job deleted");
@@ -240,53 +240,53 @@ teti(void **state)
 static void
 blabosoft(void **state)
 {
-    const char *q = "seed_blabosoft";
-    PGconn *c = begin(q, "blabosoft"), *w = seed_join("blabosoft");
+    const char *q = "simple_queue_table";
+    PGconn *c = begin(q, "blabosoft"), *w = article_join("blabosoft");
 
     (void)state;
-    seed_push(c, q, 3);
-    const char *a = seed_claim(w, q, ""), *b = seed_claim(w, q, "");
-    seed_fail(w, q, a);
+    article_push(c, q, 3);
+    const char *a = article_claim(w, q, ""), *b = article_claim(w, q, "");
+    article_fail(w, q, a);
     has(run(0, "failures --json"), "\"error_key\": \"it went wrong after N s\"");
-    has(run(0, "job %s --json", seed_id(a)), "\"outcome\": \"failed\"");
-    pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(a));
-    has(run(1, "requeue --id %s --yes", seed_id(a)),
+    has(run(0, "job %s --json", article_id(a)), "\"outcome\": \"failed\"");
+    pg_run(w, "begin; select from simple_queue where id = '%s' for update", article_id(a));
+    has(run(1, "requeue --id %s --yes", article_id(a)),
         "only failed jobs whose row no worker has locked");
     pg_run(w, "rollback");
     has(run(0, "requeue --error 'it went wrong after 99 s' --yes --json"), "\"changed\": 1");
     value(
         "t",
         "select processing_started_at is null and errors is null from simple_queue where id = '%s'",
-        seed_id(a));
-    pg_run(w, "begin; select from simple_queue where id = '%s' for update", seed_id(b));
-    has(run(1, "release --id %s --yes", seed_id(b)),
+        article_id(a));
+    pg_run(w, "begin; select from simple_queue where id = '%s' for update", article_id(b));
+    has(run(1, "release --id %s --yes", article_id(b)),
         "only running jobs whose row no worker has locked");
     pg_run(w, "rollback");
     value("t", "select processing_started_at is not null from simple_queue where id = '%s'",
-          seed_id(b));
-    has(run(0, "release --id %s --yes", seed_id(b)), "1 job ready");
+          article_id(b));
+    has(run(0, "release --id %s --yes", article_id(b)), "1 job ready");
     value("t", "select processing_started_at is null from simple_queue where id = '%s'",
-          seed_id(b));
-    seed_claim(w, q, "");
-    seed_claim(w, q, "");
-    has(run(1, "delete --id %s --yes", seed_id(b)), "only jobs that do not run");
-    seed_fail(w, q, a);
+          article_id(b));
+    article_claim(w, q, "");
+    article_claim(w, q, "");
+    has(run(1, "delete --id %s --yes", article_id(b)), "only jobs that do not run");
+    article_fail(w, q, a);
     has(run(0, "delete --state failed --yes --json"), "\"changed\": 1");
     value("2", "select count(*) from simple_queue");
     /* what the article lacks, and what helps */
-    has(run(3, "extend --id %s --by 1h --yes", seed_id(b)), "release it by its id");
+    has(run(3, "extend --id %s --by 1h --yes", article_id(b)), "release it by its id");
     has(run(3, "purge --older-than 1d --yes"), "delete --state failed removes failed ones");
     has(run(3, "release --node n1 --yes"), "release it by its id (release --id)");
     has(run(3, "pause simple_queue --yes"), "stop them in their own program");
-    has(run(3, "priority 5 --id %s --yes", seed_id(b)), "the oldest item is popped first");
+    has(run(3, "priority 5 --id %s --yes", article_id(b)), "the oldest item is popped first");
     /* and what it has with columns of one's own */
     pg_run(c, "alter table simple_queue add completed_at timestamp, add leased_until timestamp");
-    has(run(0, "extend --id %s --by 1h --yes", seed_id(b)), "1 lease extended");
+    has(run(0, "extend --id %s --by 1h --yes", article_id(b)), "1 lease extended");
     value("t", "select leased_until > timezone('UTC', now()) + interval '59 min' from simple_queue "
                "where leased_until is not null");
     pg_run(c, "update simple_queue set completed_at = processing_started_at where id = '%s'",
-           seed_id(b));
-    has(run(0, "job %s --json", seed_id(b)), "\"state\": \"completed\"");
+           article_id(b));
+    has(run(0, "job %s --json", article_id(b)), "\"state\": \"completed\"");
     has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("1", "select count(*) from simple_queue");
     PQfinish(w);
@@ -296,26 +296,26 @@ blabosoft(void **state)
 static void
 pkgsite(void **state)
 {
-    const char *q = "seed_pkgsite+priorities";
-    PGconn *c = begin(q, "pkgsite"), *w = seed_join("pkgsite");
+    const char *q = "queue_tasks_table+priorities";
+    PGconn *c = begin(q, "pkgsite"), *w = article_join("pkgsite");
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     has(run(0, "priority 5 --id 3 --yes"), "1 job ready");
     value("5", "select priority from queue_tasks where id = 3");
-    const char *first = seed_claim(w, q, "");
-    assert_string_equal(seed_id(first), "3");
+    const char *first = article_claim(w, q, "");
+    assert_string_equal(article_id(first), "3");
     has(run(1, "priority 6 --id 3 --yes"), "only jobs of another priority that wait");
     /* the late end of the first worker does not delete the row of the new start */
     has(run(0, "release --id 3 --yes"), "1 job ready");
-    const char *again = seed_claim(w, q, "");
-    assert_string_equal(seed_id(again), "3");
-    seed_done(w, q, first);
+    const char *again = article_claim(w, q, "");
+    assert_string_equal(article_id(again), "3");
+    article_done(w, q, first);
     value("1", "select count(*) from queue_tasks where id = 3");
     has(run(0, "queues --json"), "\"queue\": \"queue_tasks\"");
     has(run(0, "jobs --kind m3@v1 --json"), "\"state\": \"running\"");
     has(run(1, "delete --id 3 --yes"), "takes only jobs that do not run, or whose lease has ended");
-    seed_expire(c, q);
+    article_expire(c, q);
     has(run(0, "delete --id 3 --yes --json"), "\"changed\": 1");
     has(run(0, "jobs 'm2' --csv"), "m2@v1");
     value("2", "select count(*) from queue_tasks");
@@ -327,12 +327,12 @@ pkgsite(void **state)
 static void
 pkgsite_completed(void **state)
 {
-    const char *q = "seed_pkgsite+completed";
+    const char *q = "queue_tasks_table+completed";
     PGconn *c = begin(q, "pkgsite_completed");
 
     (void)state;
-    seed_push(c, q, 2);
-    seed_done(c, q, seed_claim(c, q, ""));
+    article_push(c, q, 2);
+    article_done(c, q, article_claim(c, q, ""));
     has(run(0, "queues --json"), "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 0");
     has(run(0, "job 1 --json"), "\"state\": \"completed\"");
     has(run(1, "release --id 1 --yes"), "release takes only running jobs");
@@ -348,14 +348,14 @@ pkgsite_completed(void **state)
 static void
 pkgsite_card(void **state)
 {
-    const char *q = "seed_pkgsite+all";
-    PGconn *c = begin(q, "pkgsite_card"), *w = seed_join("pkgsite_card");
+    const char *q = "queue_tasks_table+all";
+    PGconn *c = begin(q, "pkgsite_card"), *w = article_join("pkgsite_card");
 
     (void)state;
-    seed_push(c, q, 4);
+    article_push(c, q, 4);
     for (int i = 0; i < 3; i++)
-        seed_fail(w, q, seed_claim(w, q, ""));
-    seed_claim(w, q, "");
+        article_fail(w, q, article_claim(w, q, ""));
+    article_claim(w, q, "");
     has(run(0, "queues --json"),
         "\"ready\": 0, \"scheduled\": 0, \"retry\": 0, \"running\": 1, \"failed\": 3");
     has(run(0, "leases --json"), "\"job\": \"4\", \"node\": null");
@@ -371,7 +371,7 @@ pkgsite_card(void **state)
     value("4",
           "select count(*) from queue_tasks where started_at is null and completed_at is null");
     has(run(0, "priority 2 --id 2 --yes"), "1 job ready");
-    seed_done(w, q, seed_claim(w, q, ""));
+    article_done(w, q, article_claim(w, q, ""));
     has(run(0, "purge --older-than 0 --force --yes --json"), "\"changed\": 1");
     value("1 3 4", "select string_agg(id::text, ' ' order by id) from queue_tasks");
     has(run(3, "pause queue_tasks --yes"), "stop them in their own program");
@@ -384,22 +384,22 @@ static void
 library(void **state)
 {
     const char *q = "pgqueue_lib";
-    PGconn *c = begin(q, "library"), *w = seed_join("library");
+    PGconn *c = begin(q, "library"), *w = article_join("library");
 
     (void)state;
-    seed_push(c, q, 2);
+    article_push(c, q, 2);
     pg_run(c, "insert into queues.schedules (id, tenant_id, queue, type, key, next_run, schedule, "
               "timezone) values "
               "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
               "*', 'UTC')");
-    seed_schedule(w, q);
-    const char *a = seed_claim(w, q, "n1");
-    seed_fail(w, q, a);
+    article_schedule(w, q);
+    const char *a = article_claim(w, q, "n1");
+    article_fail(w, q, a);
     has(run(0, "queues --json"),
         "\"ready\": 1, \"scheduled\": 0, \"retry\": 0, \"running\": 0, \"failed\": 1");
     has(run(0, "failures --json"), "\"error_key\": \"no answer from N\"");
     has(run(0, "requeue --error '~No ANSWER' --yes --json"), "\"changed\": 1");
-    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(a));
+    value("PENDING", "select state from queues.queue where id = '%s'", article_id(a));
     value("0", "select count(*) from queues.queue_history");
     has(run(0, "cron list --json"), "\"name\": \"t1/nightly\"");
     has(run(0, "cron pause t1/nightly --yes"), "paused");
@@ -433,16 +433,16 @@ quit(struct vt *vt)
 static void
 piechut_console(void **state)
 {
-    const char *q = "seed_piechut";
-    PGconn *c = begin(q, "piechut_console"), *w = seed_join("piechut_console");
+    const char *q = "work_queue_table";
+    PGconn *c = begin(q, "piechut_console"), *w = article_join("piechut_console");
     struct vt vt;
 
     (void)state;
-    seed_push(c, q, 3);
-    seed_schedule(w, q);
-    const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1"),
-               *d = seed_claim(w, q, "n2");
-    pg_run(w, "delete from queues.work_queue where id = '%s'", seed_id(d));
+    article_push(c, q, 3);
+    article_schedule(w, q);
+    const char *a = article_claim(w, q, "n1"), *b = article_claim(w, q, "n1"),
+               *d = article_claim(w, q, "n2");
+    pg_run(w, "delete from queues.work_queue where id = '%s'", article_id(d));
     console(&vt);
     vt_keys(&vt, "4");
     vt_want(&vt, "n1 leases (2)");
@@ -457,8 +457,8 @@ piechut_console(void **state)
     vt_keys(&vt, "text:n1 enter");
     vt_want(&vt, "release: 2 jobs ready");
     value("0", "select count(*) from queues.work_queue where lock_key is not null");
-    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(a));
-    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(b));
+    assert_string_equal(article_id(article_claim(w, q, "n3")), article_id(a));
+    assert_string_equal(article_id(article_claim(w, q, "n3")), article_id(b));
     vt_want(&vt, "n3 leases (2)");
     vt_keys(&vt, "2 / text:state:blocked enter");
     vt_want(&vt, "filter state:blocked");
@@ -467,9 +467,9 @@ piechut_console(void **state)
     vt_want(&vt, "1 job → ready");
     vt_keys(&vt, "y");
     vt_want(&vt, "requeue: 1 job");
-    value("PENDING", "select state from queues.queue where id = '%s'", seed_id(d));
-    seed_schedule(w, q);
-    assert_string_equal(seed_id(seed_claim(w, q, "n3")), seed_id(d));
+    value("PENDING", "select state from queues.queue where id = '%s'", article_id(d));
+    article_schedule(w, q);
+    assert_string_equal(article_id(article_claim(w, q, "n3")), article_id(d));
     quit(&vt);
     PQfinish(w);
     PQfinish(c);
@@ -479,14 +479,14 @@ piechut_console(void **state)
 static void
 blabosoft_console(void **state)
 {
-    const char *q = "seed_blabosoft";
-    PGconn *c = begin(q, "blabosoft_console"), *w = seed_join("blabosoft_console");
+    const char *q = "simple_queue_table";
+    PGconn *c = begin(q, "blabosoft_console"), *w = article_join("blabosoft_console");
     struct vt vt;
 
     (void)state;
-    seed_push(c, q, 3);
-    seed_fail(w, q, seed_claim(w, q, ""));
-    seed_fail(w, q, seed_claim(w, q, ""));
+    article_push(c, q, 3);
+    article_fail(w, q, article_claim(w, q, ""));
+    article_fail(w, q, article_claim(w, q, ""));
     console(&vt);
     vt_want(&vt, "simple_queue");
     vt_keys(&vt, "3");
@@ -510,13 +510,13 @@ blabosoft_console(void **state)
 static void
 teti_console(void **state)
 {
-    const char *q = "seed_teti";
-    PGconn *c = begin(q, "teti_console"), *w = seed_join("teti_console");
+    const char *q = "tasks_table";
+    PGconn *c = begin(q, "teti_console"), *w = article_join("teti_console");
     struct vt vt;
 
     (void)state;
-    seed_push(c, q, 2);
-    seed_claim(w, q, "");
+    article_push(c, q, 2);
+    article_claim(w, q, "");
     pg_run(c, "update tasks set updated_at = now() - interval '2 h' where id = 1");
     console(&vt);
     vt_keys(&vt, "2 / text:state:running enter");
@@ -530,7 +530,7 @@ teti_console(void **state)
     vt_keys(&vt, "text:1 enter");
     vt_want(&vt, "release: 1 job ready");
     value("2", "select count(*) from tasks where status = 'pending'");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
+    assert_string_equal(article_id(article_claim(w, q, "")), "1");
     quit(&vt);
     PQfinish(w);
     PQfinish(c);
@@ -550,14 +550,14 @@ postqueue_console(void **state)
          "text:1 enter",                                                                                       "release: 1 job ready"    },
         {"j3", "D", {"1 job → deleted", "unofficial"},                                       "text:1 enter", "delete: 1 job deleted"   },
     };
-    const char *q = "seed_postqueue";
-    PGconn *c = begin(q, "postqueue_console"), *w = seed_join("postqueue_console");
+    const char *q = "jobs_table";
+    PGconn *c = begin(q, "postqueue_console"), *w = article_join("postqueue_console");
     struct vt vt;
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     pg_run(c, "update jobs set attempts = 4 where id = 'j1'");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "j2");
+    assert_string_equal(article_id(article_claim(w, q, "")), "j2");
     pg_run(c, "update jobs set visibility_at = now() + interval '1 min' where id = 'j2'");
     console(&vt);
     engine_counts(&vt, "q", "1 1 1 0 0");
@@ -569,8 +569,8 @@ postqueue_console(void **state)
     engine_counts(&vt, "q", "2 0 0 0 0");
     quit(&vt);
     value("j1 j2", "select string_agg(id, ' ' order by id) from jobs");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "j1");
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "j2");
+    assert_string_equal(article_id(article_claim(w, q, "")), "j1");
+    assert_string_equal(article_id(article_claim(w, q, "")), "j2");
     PQfinish(w);
     PQfinish(c);
 }
@@ -589,13 +589,13 @@ pkgsite_console(void **state)
          "text:1 enter",                                                                          "release: 1 job ready"    },
         {"2", "D",  {"1 job → deleted", "unofficial"},                          "text:1 enter", "delete: 1 job deleted"   },
     };
-    const char *q = "seed_pkgsite+leases";
-    PGconn *c = begin(q, "pkgsite_console"), *w = seed_join("pkgsite_console");
+    const char *q = "queue_tasks_table+leases";
+    PGconn *c = begin(q, "pkgsite_console"), *w = article_join("pkgsite_console");
     struct vt vt;
 
     (void)state;
-    seed_push(c, q, 3);
-    const char *claim = seed_claim(w, q, "");
+    article_push(c, q, 3);
+    const char *claim = article_claim(w, q, "");
     pg_run(c, "update queue_tasks set leased_until = now() + interval '1 min' where id = 1");
     console(&vt);
     engine_counts(&vt, "queue_tasks", "2 1 0 0 0");
@@ -606,8 +606,8 @@ pkgsite_console(void **state)
     engine_step(&vt, &steps[2]);
     engine_counts(&vt, "queue_tasks", "2 0 0 0 0");
     quit(&vt);
-    assert_string_equal(seed_id(seed_claim(w, q, "")), "1");
-    seed_done(w, q, claim); /* from the first start: it does not end the new one */
+    assert_string_equal(article_id(article_claim(w, q, "")), "1");
+    article_done(w, q, claim); /* from the first start: it does not end the new one */
     value("1 3", "select string_agg(id::text, ' ' order by id) from queue_tasks");
     PQfinish(w);
     PQfinish(c);

@@ -1,4 +1,4 @@
--- adapter: seed_piechut
+-- adapter: work_queue_table
 -- title: queue and work_queue tables (Piechut)
 -- format: 2
 -- schema: queues
@@ -130,9 +130,7 @@ with looked_at as materialized (
       and ($8::interval is null or t.created > now() - $8::interval)
       and ($9::int is null or t.tries >= $9::int)
       and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::uuid from unnest($11::text[]) i
-                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($11::text[] is null or t.id = any({uuids($11)}))
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
@@ -155,8 +153,7 @@ cross join lateral (select case when octet_length(t.payload) <= 65536 and curren
                                                          'e0[ab].[89ab].|e[1-9a-ce-f]([89ab].){2}|'
                                            'ed[89].[89ab].|f0[9ab].([89ab].){2}|f[1-3]([89ab].){3}|f48.([89ab].){2})*$'
                                 then convert_from(t.payload, 'UTF8') end as text) x
-where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where t.id = any(({uuids($1)})[:1])
 
 -- name: groups
 -- params: queue limit
@@ -202,8 +199,7 @@ order by w.lock_timeout, w.id limit coalesce($3::int, 200)
 -- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any({uuids($1)})
       and (q.state in ('FAILED', 'ERROR', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
@@ -221,8 +217,7 @@ returning t.id::text, 'ready' as state
 -- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
 update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
                                version = least(version, 2147483646) + 1
-where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-  and lock_key is not null
+where id = any({uuids($1)}) and lock_key is not null
 returning id::text, 'ready' as state
 
 -- name: release_where
@@ -238,7 +233,7 @@ returning id::text, 'ready' as state
 -- official: no (lock_timeout, as the claim sets it; never made shorter)
 -- guard: only jobs that a node holds and whose lease ends before that time
 update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where id = any(array(select i::uuid from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+where id = any({uuids($1)})
   and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
   and $2::interval > interval '0'
 returning id::text, 'extended' as state
@@ -258,8 +253,7 @@ returning id::text, 'extended' as state
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any({uuids($1)})
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
@@ -278,9 +272,7 @@ returning t.id::text, case when t.run_after <= now() then 'ready' when t.state =
 -- guard: only jobs of another priority that wait and are not in work_queue
 with seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and q.state in ('PENDING', 'RETRY') and q.priority is distinct from $2::int
+    where q.id = any({uuids($1)}) and q.state in ('PENDING', 'RETRY') and q.priority is distinct from $2::int
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
@@ -297,13 +289,10 @@ returning t.id::text, case when t.run_after <= now() or t.run_after is null then
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and (lock_key is null or lock_timeout < now()) for update skip locked
+    where id = any({uuids($1)}) and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
     select q.id, q.state from {schema}.queue q
-    where q.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where q.id = any({uuids($1)})
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile

@@ -1,4 +1,4 @@
--- adapter: seed_postqueue
+-- adapter: jobs_table
 -- title: jobs table (PostQueue)
 -- format: 2
 -- schema: public

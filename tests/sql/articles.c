@@ -1,4 +1,4 @@
-#include "tests/sql/seeds.h"
+#include "tests/sql/articles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tests/sql/ask.h"
 
 /* %1$s is the argument of the call: a number, a node or an id. %2$s is a token. */
-struct seed {
+struct article {
     const char *adapter, *empty, *push, *schedule, *claim, *done, *fail, *expire;
 };
 
@@ -48,7 +48,7 @@ struct seed {
 
 #define PKGSITE(more, drop, claim, expire)                                                        \
     {                                                                                             \
-        "seed_pkgsite" more,                                                                      \
+        "queue_tasks_table" more,                                                                 \
             "truncate queue_tasks restart identity; alter table queue_tasks " drop, PKGSITE_PUSH, \
             NULL, claim, PKGSITE_DONE, PKGSITE_DONE,                                              \
             "update queue_tasks set " expire " where started_at is not null"                      \
@@ -57,16 +57,16 @@ struct seed {
 #define LEASE ", leased_until = now() + interval '5 min'"
 
 /* The article's table alone, and with the columns that it offers, one by one and all together. */
-static const struct seed pkgsite = PKGSITE("", DROP_HISTORY ", drop leased_until, drop priority",
-                                           PKGSITE_CLAIM("", STALLED, "created_at"), STALL);
-static const struct seed pkgsite_leased =
+static const struct article pkgsite = PKGSITE("", DROP_HISTORY ", drop leased_until, drop priority",
+                                              PKGSITE_CLAIM("", STALLED, "created_at"), STALL);
+static const struct article pkgsite_leased =
     PKGSITE("+leases", DROP_HISTORY ", drop priority",
             PKGSITE_CLAIM(LEASE, "leased_until < now()", "created_at"), EXPIRE_LEASE);
-static const struct seed pkgsite_priority =
+static const struct article pkgsite_priority =
     PKGSITE("+priorities", DROP_HISTORY ", drop leased_until",
             PKGSITE_CLAIM("", STALLED, "priority, created_at"), STALL);
-static const struct seed pkgsite_completed = {
-    "seed_pkgsite+completed",
+static const struct article pkgsite_completed = {
+    "queue_tasks_table+completed",
     "truncate queue_tasks restart identity; alter table queue_tasks drop success, drop failure, "
     "drop leased_until, drop priority",
     PKGSITE_PUSH,
@@ -75,8 +75,8 @@ static const struct seed pkgsite_completed = {
     "update queue_tasks set completed_at = now() where id = %1$s",
     NULL,
     "update queue_tasks set " STALL};
-static const struct seed pkgsite_all = {
-    "seed_pkgsite+all",
+static const struct article pkgsite_all = {
+    "queue_tasks_table+all",
     "truncate queue_tasks restart identity",
     PKGSITE_PUSH,
     NULL,
@@ -85,8 +85,8 @@ static const struct seed pkgsite_all = {
     "update queue_tasks set completed_at = now(), success = false, failure = 'it went wrong after "
     "17 s' where id = %1$s",
     "update queue_tasks set " EXPIRE_LEASE " where started_at is not null"};
-static const struct seed postqueue = {
-    "seed_postqueue",
+static const struct article postqueue = {
+    "jobs_table",
     "truncate jobs",
     "insert into jobs (id, created, name, visibility_at, status, expires_at, data, queue_name) "
     "select 'j' || i, now() - (%1$s - i + 1) * interval '1 s', 'mail', now(), 'pending', null, "
@@ -99,8 +99,8 @@ static const struct seed postqueue = {
     "update jobs set status = 'completed' where id = '%1$s'",
     "update jobs set status = 'pending', visibility_at = now() where id = '%1$s'",
     "update jobs set visibility_at = now() - interval '1 s' where attempts > 0"};
-static const struct seed piechut = {
-    "seed_piechut",
+static const struct article piechut = {
+    "work_queue_table",
     "truncate queues.queue, queues.work_queue",
     "insert into queues.queue (id, created, queue, state, payload, payload_type) select "
     "gen_random_uuid(), now() - (%1$s - i + 1) * interval '1 s', 'q', 'PENDING', 'x', "
@@ -112,8 +112,8 @@ static const struct seed piechut = {
     "update queues.queue set state = 'FAILED', tries = tries + 1 where id = '%1$s'; delete from "
     "queues.work_queue where id = '%1$s'",
     WORK_EXPIRE};
-static const struct seed teti = {
-    "seed_teti",
+static const struct article teti = {
+    "tasks_table",
     "truncate tasks restart identity; alter table tasks drop priority, drop error_message",
     "insert into tasks (payload) select jsonb_build_object('task_type', 'mail', 'n', i) from "
     "generate_series(1, %1$s) i",
@@ -124,8 +124,8 @@ static const struct seed teti = {
     "update tasks set status = 'failed', retry_count = retry_count + 1, updated_at = now() where "
     "id = %1$s",
     NULL};
-static const struct seed blabosoft = {
-    "seed_blabosoft",
+static const struct article blabosoft = {
+    "simple_queue_table",
     "truncate simple_queue",
     "insert into simple_queue (id, created_at, payload) select ('00000000-0000-4000-8000-' || "
     "lpad(i::text, 12, '0'))::uuid, timezone('UTC', now()) - (%1$s - i + 1) * interval '1 s', 'p' "
@@ -137,7 +137,7 @@ static const struct seed blabosoft = {
     "delete from simple_queue where id = '%1$s'",
     "update simple_queue set errors = 'it went wrong after 17 s' where id = '%1$s'",
     NULL};
-static const struct seed pgqueue_lib = {
+static const struct article pgqueue_lib = {
     "pgqueue_lib",
     "truncate queues.queue, queues.work_queue, queues.queue_history, "
     "queues.schedules, queues.queue_config",
@@ -154,35 +154,35 @@ static const struct seed pgqueue_lib = {
 static const struct {
     const char *adapter, *columns;
 } more[] = {
-    {"seed_postqueue",
+    {"jobs_table",
      "alter table jobs add last_error text, add max_attempts int, add priority int, add "
      "completed_at timestamptz, add updated_at timestamptz"                                       },
-    {"seed_piechut",
+    {"work_queue_table",
      "alter table queues.queue add error text, add max_tries smallint, add priority bigint, add "
      "completed_at timestamp, add updated_at timestamptz"                                         },
-    {"seed_blabosoft",
+    {"simple_queue_table",
      "alter table simple_queue add completed_at timestamp, add leased_until timestamp, add "
      "attempts "
      "int not null default 0, add max_attempts text, add priority int, add updated_at timestamptz"},
 };
 
 void
-seed_add_columns(PGconn *conn, const char *adapter)
+article_add_columns(PGconn *conn, const char *adapter)
 {
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (!strcmp(more[i].adapter, adapter))
             pg_run(conn, "%s", more[i].columns);
 }
 
-static struct seed postqueue_more, piechut_more, blabosoft_more;
-static const struct seed *const seeds[] = {&pkgsite,           &pkgsite_leased, &pkgsite_priority,
-                                           &pkgsite_completed, &pkgsite_all,    &postqueue,
-                                           &piechut,           &teti,           &blabosoft,
-                                           &pgqueue_lib,       &postqueue_more, &piechut_more,
-                                           &blabosoft_more};
+static struct article postqueue_more, piechut_more, blabosoft_more;
+static const struct article *const articles[] = {
+    &pkgsite,       &pkgsite_leased, &pkgsite_priority, &pkgsite_completed,
+    &pkgsite_all,   &postqueue,      &piechut,          &teti,
+    &blabosoft,     &pgqueue_lib,    &postqueue_more,   &piechut_more,
+    &blabosoft_more};
 
 static void
-make_more(struct seed *made, const struct seed *base, const char *name, const char *done,
+make_more(struct article *made, const struct article *base, const char *name, const char *done,
           const char *fail)
 {
     *made = *base;
@@ -191,35 +191,35 @@ make_more(struct seed *made, const struct seed *base, const char *name, const ch
     made->fail = fail ? fail : base->fail;
 }
 
-static const struct seed *
+static const struct article *
 find(const char *adapter)
 {
     size_t i = 0;
 
-    make_more(&postqueue_more, &postqueue, "seed_postqueue+more",
+    make_more(&postqueue_more, &postqueue, "jobs_table+more",
               "update jobs set status = 'completed', completed_at = now() where id = '%1$s'",
               "update jobs set status = 'pending', visibility_at = now(), last_error = 'it went "
               "wrong after 17 s' where id = '%1$s'");
-    make_more(&piechut_more, &piechut, "seed_piechut+more",
+    make_more(&piechut_more, &piechut, "work_queue_table+more",
               "delete from queues.work_queue where id = '%1$s'; update queues.queue set state = "
               "'COMPLETED', completed_at = now() where id = '%1$s'",
               "update queues.queue set state = 'FAILED', tries = tries + 1, error = 'it went wrong "
               "after 17 s' where id = '%1$s'; delete from queues.work_queue where id = '%1$s'");
-    make_more(&blabosoft_more, &blabosoft, "seed_blabosoft+more",
+    make_more(&blabosoft_more, &blabosoft, "simple_queue_table+more",
               "update simple_queue set completed_at = timezone('UTC', now()) where id = '%1$s'",
               NULL);
-    while (strcmp(seeds[i]->adapter, adapter) != 0)
-        assert_true(++i < sizeof seeds / sizeof *seeds);
-    return seeds[i];
+    while (strcmp(articles[i]->adapter, adapter) != 0)
+        assert_true(++i < sizeof articles / sizeof *articles);
+    return articles[i];
 }
 
-/* The name of the adapter: that of the seed without its "+columns". */
+/* The name of the adapter: that of the article without its "+columns". */
 static const char *
-adapter_of(const char *seed)
+adapter_of(const char *article)
 {
     static char name[40];
 
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(seed, "+"), seed);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(article, "+"), article);
     return name;
 }
 
@@ -255,24 +255,24 @@ run(PGconn *conn, const char *sql, const char *one, const char *two)
 }
 
 PGconn *
-seed_new(const char *adapter, const char *database)
+article_new(const char *adapter, const char *database)
 {
     PGconn *conn = pg_fixture(database, adapter_of(adapter));
 
     pg_run(conn, "%s", find(adapter)->empty);
     if (strstr(adapter, "+more"))
-        seed_add_columns(conn, adapter_of(adapter));
+        article_add_columns(conn, adapter_of(adapter));
     return conn;
 }
 
 PGconn *
-seed_join(const char *database)
+article_join(const char *database)
 {
     return pg_connect(pg_dsn(database));
 }
 
 void
-seed_push(PGconn *conn, const char *adapter, int n)
+article_push(PGconn *conn, const char *adapter, int n)
 {
     char number[20];
 
@@ -281,14 +281,14 @@ seed_push(PGconn *conn, const char *adapter, int n)
 }
 
 void
-seed_schedule(PGconn *conn, const char *adapter)
+article_schedule(PGconn *conn, const char *adapter)
 {
     if (find(adapter)->schedule)
         pg_run(conn, "%s", find(adapter)->schedule);
 }
 
 const char *
-seed_claim(PGconn *conn, const char *adapter, const char *node)
+article_claim(PGconn *conn, const char *adapter, const char *node)
 {
     static char claims[32][100];
     static unsigned next;
@@ -300,7 +300,7 @@ seed_claim(PGconn *conn, const char *adapter, const char *node)
 }
 
 const char *
-seed_id(const char *claim)
+article_id(const char *claim)
 {
     static char ids[16][100];
     static unsigned next;
@@ -315,23 +315,23 @@ answer(PGconn *conn, const char *sql, const char *claim)
 {
     const char *token = strchr(claim, '|');
 
-    run(conn, sql, seed_id(claim), token ? token + 1 : "");
+    run(conn, sql, article_id(claim), token ? token + 1 : "");
 }
 
 void
-seed_done(PGconn *conn, const char *adapter, const char *claim)
+article_done(PGconn *conn, const char *adapter, const char *claim)
 {
     answer(conn, find(adapter)->done, claim);
 }
 
 void
-seed_fail(PGconn *conn, const char *adapter, const char *claim)
+article_fail(PGconn *conn, const char *adapter, const char *claim)
 {
     answer(conn, find(adapter)->fail, claim);
 }
 
 void
-seed_expire(PGconn *conn, const char *adapter)
+article_expire(PGconn *conn, const char *adapter)
 {
     pg_run(conn, "%s", find(adapter)->expire);
 }
@@ -354,7 +354,7 @@ ask(PGconn *conn, const char *name, enum section_id s, const struct params *p, b
 }
 
 PGresult *
-seed_ask(PGconn *conn, const char *adapter, enum section_id s, const struct params *p)
+article_ask(PGconn *conn, const char *adapter, enum section_id s, const struct params *p)
 {
     return ask(conn, adapter, s, p, false);
 }
@@ -366,7 +366,7 @@ by_text(const void *a, const void *b)
 }
 
 const char *
-seed_act(PGconn *conn, const char *adapter, enum section_id s, ...)
+article_act(PGconn *conn, const char *adapter, enum section_id s, ...)
 {
     static struct buf out;
     struct params p = {0};
@@ -401,7 +401,7 @@ number_in_state(PGconn *conn, const char *adapter, const char *state)
 
     params_set_list(&p, PARAM_STATES, &state, 1);
     params_set_int(&p, PARAM_LIMIT, 100000);
-    PGresult *res = seed_ask(conn, adapter, SEC_JOBS, &p);
+    PGresult *res = article_ask(conn, adapter, SEC_JOBS, &p);
     int64_t n = PQntuples(res);
     PQclear(res);
     params_done(&p);
@@ -409,12 +409,12 @@ number_in_state(PGconn *conn, const char *adapter, const char *state)
 }
 
 const char *
-seed_counts(PGconn *conn, const char *adapter)
+article_counts(PGconn *conn, const char *adapter)
 {
     static const char *const states[] = {"scheduled", "ready",  "retry",
                                          "running",   "failed", "blocked"};
     static char text[200];
-    PGresult *res = seed_ask(conn, adapter, SEC_COUNTS, NULL);
+    PGresult *res = article_ask(conn, adapter, SEC_COUNTS, NULL);
     size_t len = 0;
 
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
@@ -430,7 +430,7 @@ seed_counts(PGconn *conn, const char *adapter)
 }
 
 const char *
-seed_job(PGconn *conn, const char *adapter, const char *id, const char *column)
+article_job(PGconn *conn, const char *adapter, const char *id, const char *column)
 {
     static char texts[8][300];
     static unsigned next;
@@ -438,7 +438,7 @@ seed_job(PGconn *conn, const char *adapter, const char *id, const char *column)
     struct params p = {0};
 
     params_set_list(&p, PARAM_IDS, &id, 1);
-    PGresult *res = seed_ask(conn, adapter, SEC_JOB, &p);
+    PGresult *res = article_ask(conn, adapter, SEC_JOB, &p);
     int i = PQfnumber(res, column);
     assert_true(i >= 0);
     snprintf(text, sizeof texts[0], "%s",

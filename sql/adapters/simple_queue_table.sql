@@ -1,4 +1,4 @@
--- adapter: seed_blabosoft
+-- adapter: simple_queue_table
 -- title: simple_queue table (BlaboSoft)
 -- format: 2
 -- schema: public
@@ -102,9 +102,7 @@ with looked_at as materialized (
       and ($8::interval is null or t.created_at > now() - $8::interval)
       and ($9::int is null or t.tries >= $9::int)
       and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::uuid from unnest($11::text[]) i
-                               where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')))
+      and ($11::text[] is null or t.id = any({uuids($11)}))
       and ($14::text is null
            or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
     order by t.id desc
@@ -119,8 +117,7 @@ select
        case when t.payload is null then '' else 'text' end as payload_format,
        octet_length(t.payload)::bigint as payload_size
 -- part: simple_queue_rows
-where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
+where t.id = any(({uuids($1)})[:1])
 
 -- name: attempts
 -- params: ids
@@ -128,9 +125,7 @@ select greatest(t.tries, 1) as number, null::text as node, {ms(t.processing_star
        case when t.state = 'completed' then {ms(t.completed_at)} end as ended_ms, t.state as outcome,
        coalesce(t.errors, '') as error
 -- part: simple_queue_rows
-where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                       where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1))
-  and t.processing_started_at is not null
+where t.id = any(({uuids($1)})[:1]) and t.processing_started_at is not null
 
 -- name: groups
 -- params: queue limit
@@ -156,9 +151,7 @@ from failed_jobs f group by error_key order by count(*) desc, error_key limit co
 -- confirm: The text of the error is removed, because with it the item would look failed again as soon as it is popped.
 with pick as (
     select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and processing_started_at is not null and errors is not null
+    where id = any({uuids($1)}) and processing_started_at is not null and errors is not null
     for update skip locked
 )
 update {schema}.simple_queue t set processing_started_at = null, errors = null from pick where t.id = pick.id
@@ -172,9 +165,7 @@ returning t.id::text, 'ready' as state
 with pick as (
     select t.id
 -- part: simple_queue_rows
-    where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and t.state = 'running'
+    where t.id = any({uuids($1)}) and t.state = 'running'
     for update of t skip locked
 )
 update {schema}.simple_queue t set processing_started_at = null from pick where t.id = pick.id
@@ -188,8 +179,7 @@ returning t.id::text, 'ready' as state
 with pick as (
     select t.id
 -- part: simple_queue_rows
-    where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                           where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
+    where t.id = any({uuids($1)})
       and t.state = 'running' and coalesce(t.leased_until < now() + $2::interval, true) and $2::interval > interval '0'
     for update of t skip locked
 )
@@ -203,9 +193,7 @@ returning t.id::text, 'extended' as state
 -- guard: only jobs of another priority that wait
 with pick as (
     select id from {schema}.simple_queue
-    where id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and processing_started_at is null and priority is distinct from $2::int
+    where id = any({uuids($1)}) and processing_started_at is null and priority is distinct from $2::int
     for update skip locked
 )
 update {schema}.simple_queue t set priority = $2::int from pick where t.id = pick.id
@@ -218,9 +206,7 @@ returning t.id::text, 'ready' as state
 with pick as (
     select t.id
 -- part: simple_queue_rows
-    where t.id = any(array(select i::uuid from unnest($1::text[]) i
-                         where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'))
-      and t.state <> 'running'
+    where t.id = any({uuids($1)}) and t.state <> 'running'
     for update of t skip locked
 )
 delete from {schema}.simple_queue t using pick where t.id = pick.id

@@ -1,18 +1,18 @@
 /*
- * The five seeds and pgqueue's library, with workers of their kind at work: what each act of the
- * adapters does to the rows, what a worker sees that held the job before, what is left alone; which
- * index answers at many rows; and what the adapters are not mistaken for.
+ * The tables of five articles and pgqueue's library, with workers of their kind at work: what each
+ * act of the adapters does to the rows, what a worker sees that held the job before, what is left
+ * alone; which index answers at many rows; and what the adapters are not mistaken for.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sql/articles.h"
 #include "tests/sql/ask.h"
-#include "tests/sql/seeds.h"
 
 #define IDS(id) brace(id)
 #define ACT(adapter, section, ...) \
-    seed_act(c, adapter, section, PARAM_IDS, __VA_ARGS__, PARAM_TOTAL)
+    article_act(c, adapter, section, PARAM_IDS, __VA_ARGS__, PARAM_TOTAL)
 #define said(expected, ...) assert_string_equal(__VA_ARGS__, expected)
 #define value(expected, ...) assert_string_equal(pg_value(c, __VA_ARGS__), expected)
 
@@ -36,7 +36,7 @@ one(const char *claim, const char *state)
     static unsigned next;
     char *text = texts[next++ % 4];
 
-    snprintf(text, sizeof texts[0], "%s %s", seed_id(claim), state);
+    snprintf(text, sizeof texts[0], "%s %s", article_id(claim), state);
     return text;
 }
 
@@ -58,28 +58,28 @@ two(const char *a, const char *b, const char *state)
 static void
 pkgsite_release_is_fenced(void **state)
 {
-    static const char *const variants[] = {"seed_pkgsite", "seed_pkgsite+leases",
-                                           "seed_pkgsite+priorities"};
+    static const char *const variants[] = {"queue_tasks_table", "queue_tasks_table+leases",
+                                           "queue_tasks_table+priorities"};
 
     (void)state;
     for (int i = 0; i < 3; i++) {
         const char *q = variants[i];
         char database[40];
         snprintf(database, sizeof database, "fence%d", i);
-        PGconn *c = seed_new(q, database), *w = seed_join(database);
-        seed_push(c, q, 2);
-        const char *a = seed_claim(w, q, "");
-        said("1", seed_id(a));
-        said("0 1 0 1 0 0", seed_counts(c, q));
+        PGconn *c = article_new(q, database), *w = article_join(database);
+        article_push(c, q, 2);
+        const char *a = article_claim(w, q, "");
+        said("1", article_id(a));
+        said("0 1 0 1 0 0", article_counts(c, q));
         said("1 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
-        said("0 2 0 0 0 0", seed_counts(c, q));
+        said("0 2 0 0 0 0", article_counts(c, q));
         said("", ACT(q, SEC_RESCUE, "{1}"));
-        const char *b = seed_claim(w, q, "");
-        said("1", seed_id(b));
-        seed_done(w, q, a);
-        said("running", seed_job(c, q, "1", "state"));
-        seed_done(w, q, b);
-        said("gone", seed_job(c, q, "1", "state"));
+        const char *b = article_claim(w, q, "");
+        said("1", article_id(b));
+        article_done(w, q, a);
+        said("running", article_job(c, q, "1", "state"));
+        article_done(w, q, b);
+        said("gone", article_job(c, q, "1", "state"));
         PQfinish(w);
         PQfinish(c);
     }
@@ -89,24 +89,24 @@ pkgsite_release_is_fenced(void **state)
 static void
 pkgsite_stalls(void **state)
 {
-    const char *q = "seed_pkgsite";
-    PGconn *c = seed_new(q, "stalls"), *w = seed_join("stalls");
+    const char *q = "queue_tasks_table";
+    PGconn *c = article_new(q, "stalls"), *w = article_join("stalls");
 
     (void)state;
-    seed_push(c, q, 1);
-    seed_claim(w, q, "");
-    said("", seed_claim(c, q, ""));
-    said("f", seed_job(c, q, "1", "stale"));
+    article_push(c, q, 1);
+    article_claim(w, q, "");
+    said("", article_claim(c, q, ""));
+    said("f", article_job(c, q, "1", "stale"));
     said("", ACT(q, SEC_DELETE, "{1}"));
-    seed_expire(c, q);
-    said("t", seed_job(c, q, "1", "stale"));
-    said("running", seed_job(c, q, "1", "state"));
+    article_expire(c, q);
+    said("t", article_job(c, q, "1", "stale"));
+    said("running", article_job(c, q, "1", "state"));
     pg_run(w, "begin"); /* another takes it */
-    said("1", seed_id(seed_claim(w, q, "")));
+    said("1", article_id(article_claim(w, q, "")));
     said("", ACT(q, SEC_DELETE, "{1}"));
     pg_run(w, "rollback");
     said("1 deleted", ACT(q, SEC_DELETE, "{1}"));
-    said("", seed_claim(w, q, ""));
+    said("", article_claim(w, q, ""));
     PQfinish(w);
     PQfinish(c);
 }
@@ -114,47 +114,47 @@ pkgsite_stalls(void **state)
 static void
 pkgsite_leases(void **state)
 {
-    const char *q = "seed_pkgsite+leases";
-    PGconn *c = seed_new(q, "leases");
+    const char *q = "queue_tasks_table+leases";
+    PGconn *c = article_new(q, "leases");
 
     (void)state;
-    seed_push(c, q, 2);
-    seed_claim(c, q, "");
+    article_push(c, q, 2);
+    article_claim(c, q, "");
     said("1 extended",
-         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,2}", PARAM_BY, "1 hour", PARAM_TOTAL));
+         article_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,2}", PARAM_BY, "1 hour", PARAM_TOTAL));
     value("t", "select leased_until between now() + interval '59 min' and now() + interval '1 h' "
                "from queue_tasks where id = 1");
-    said("", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 s", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 s", PARAM_TOTAL));
     value("t", "select leased_until > now() + interval '59 min' from queue_tasks where id = 1");
-    said("", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "-1 s", PARAM_TOTAL));
-    said("2", seed_id(seed_claim(c, q, "")));
-    said("", seed_claim(c, q, "")); /* both are leased */
-    seed_expire(c, q);
-    said("t", seed_job(c, q, "1", "stale"));
+    said("", article_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "-1 s", PARAM_TOTAL));
+    said("2", article_id(article_claim(c, q, "")));
+    said("", article_claim(c, q, "")); /* both are leased */
+    article_expire(c, q);
+    said("t", article_job(c, q, "1", "stale"));
     said("1 extended",
-         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 min", PARAM_TOTAL));
-    said("2", seed_id(seed_claim(c, q, ""))); /* 1 has its lease again */
+         article_act(c, q, SEC_EXTEND, PARAM_IDS, "{1}", PARAM_BY, "1 min", PARAM_TOTAL));
+    said("2", article_id(article_claim(c, q, ""))); /* 1 has its lease again */
     /* started without a lease: no worker ever takes it, giving back does */
     pg_run(c, "update queue_tasks set leased_until = null where id = 1");
     said("", ACT(q, SEC_DELETE, "{1}"));
     said("1 ready", ACT(q, SEC_RESCUE, "{1}"));
-    said("1", seed_id(seed_claim(c, q, "")));
+    said("1", article_id(article_claim(c, q, "")));
     PQfinish(c);
 }
 
 static void
 pkgsite_priorities(void **state)
 {
-    const char *q = "seed_pkgsite+priorities";
-    PGconn *c = seed_new(q, "priorities");
+    const char *q = "queue_tasks_table+priorities";
+    PGconn *c = article_new(q, "priorities");
 
     (void)state;
-    seed_push(c, q, 3);
-    said("3 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
-    said("7", seed_job(c, q, "3", "priority"));
-    said("3", seed_id(seed_claim(c, q, "")));
-    said("", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "8", PARAM_TOTAL));
-    said("1", seed_id(seed_claim(c, q, "")));
+    article_push(c, q, 3);
+    said("3 ready", article_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
+    said("7", article_job(c, q, "3", "priority"));
+    said("3", article_id(article_claim(c, q, "")));
+    said("", article_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "8", PARAM_TOTAL));
+    said("1", article_id(article_claim(c, q, "")));
     PQfinish(c);
 }
 
@@ -162,23 +162,23 @@ pkgsite_priorities(void **state)
 static void
 pkgsite_completed(void **state)
 {
-    const char *q = "seed_pkgsite+completed";
-    PGconn *c = seed_new(q, "completed");
+    const char *q = "queue_tasks_table+completed";
+    PGconn *c = article_new(q, "completed");
 
     (void)state;
-    seed_push(c, q, 3);
-    seed_done(c, q, seed_claim(c, q, ""));
-    seed_claim(c, q, "");
-    said("0 1 0 1 0 0", seed_counts(c, q));
-    said("completed", seed_job(c, q, "1", "state"));
-    seed_expire(c, q);
-    said("f", seed_job(c, q, "1", "stale"));
-    said("t", seed_job(c, q, "2", "stale"));
+    article_push(c, q, 3);
+    article_done(c, q, article_claim(c, q, ""));
+    article_claim(c, q, "");
+    said("0 1 0 1 0 0", article_counts(c, q));
+    said("completed", article_job(c, q, "1", "state"));
+    article_expire(c, q);
+    said("f", article_job(c, q, "1", "stale"));
+    said("t", article_job(c, q, "2", "stale"));
     said("2 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
     value("1", "select id from queue_tasks where started_at is not null");
     said("", ACT(q, SEC_REQUEUE, "{1}"));
-    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
-    said("1 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    said("", article_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said("1 purged", article_act(c, q, SEC_PURGE, PARAM_TOTAL));
     value("2 3", "select string_agg(id::text, ' ' order by id) from queue_tasks");
     PQfinish(c);
 }
@@ -187,28 +187,28 @@ pkgsite_completed(void **state)
 static void
 pkgsite_all_columns(void **state)
 {
-    const char *q = "seed_pkgsite+all";
-    PGconn *c = seed_new(q, "columns");
+    const char *q = "queue_tasks_table+all";
+    PGconn *c = article_new(q, "columns");
 
     (void)state;
-    seed_push(c, q, 3);
-    said("3 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
-    said("7", seed_job(c, q, "3", "priority"));
-    const char *first = seed_claim(c, q, "");
-    said("3", seed_id(first));
+    article_push(c, q, 3);
+    said("3 ready", article_act(c, q, SEC_PRIORITY, PARAM_IDS, "{3}", PARAM_N, "7", PARAM_TOTAL));
+    said("7", article_job(c, q, "3", "priority"));
+    const char *first = article_claim(c, q, "");
+    said("3", article_id(first));
     said("3 extended",
-         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,3}", PARAM_BY, "1 hour", PARAM_TOTAL));
+         article_act(c, q, SEC_EXTEND, PARAM_IDS, "{1,3}", PARAM_BY, "1 hour", PARAM_TOTAL));
     value("t", "select leased_until > now() + interval '59 min' from queue_tasks where id = 3");
-    seed_fail(c, q, first);
-    said("0 2 0 0 1 0", seed_counts(c, q));
-    said("it went wrong after 17 s", seed_job(c, q, "3", "error"));
+    article_fail(c, q, first);
+    said("0 2 0 0 1 0", article_counts(c, q));
+    said("it went wrong after 17 s", article_job(c, q, "3", "error"));
     said("", ACT(q, SEC_RESCUE, "{3}"));
     said("3 ready", ACT(q, SEC_REQUEUE, "{1,2,3}"));
-    seed_done(c, q, seed_claim(c, q, ""));
-    said("completed", seed_job(c, q, "3", "state"));
-    seed_fail(c, q, seed_claim(c, q, ""));
-    said("1 purged", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
-    said("3 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    article_done(c, q, article_claim(c, q, ""));
+    said("completed", article_job(c, q, "3", "state"));
+    article_fail(c, q, article_claim(c, q, ""));
+    said("1 purged", article_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    said("3 purged", article_act(c, q, SEC_PURGE, PARAM_TOTAL));
     PQfinish(c);
 }
 
@@ -219,9 +219,9 @@ static void
 columns_of_any_type(void **state)
 {
     static const char *const tables[][2] = {
-        {"seed_postqueue", "jobs"        },
-        {"seed_piechut",   "queues.queue"},
-        {"seed_blabosoft", "simple_queue"}
+        {"jobs_table",         "jobs"        },
+        {"work_queue_table",   "queues.queue"},
+        {"simple_queue_table", "simple_queue"}
     };
     static const char *const columns[] = {"error",        "last_error",   "error_message",
                                           "max_tries",    "max_attempts", "priority",
@@ -231,15 +231,15 @@ columns_of_any_type(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         const char *q = tables[i][0], *table = tables[i][1];
-        PGconn *c = seed_new(q, q);
-        seed_push(c, q, 3);
+        PGconn *c = article_new(q, q);
+        article_push(c, q, 3);
         for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
             for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
                 pg_run(c, "alter table %s drop column if exists %s, add %s %s", table, columns[k],
                        columns[k], types[t]);
-            said("0 3 0 0 0 0", seed_counts(c, q));
+            said("0 3 0 0 0 0", article_counts(c, q));
             said("NULL",
-                 seed_job(c, q, pg_value(c, "select min(id::text) from %s", table), "priority"));
+                 article_job(c, q, pg_value(c, "select min(id::text) from %s", table), "priority"));
         }
         PQfinish(c);
     }
@@ -248,110 +248,110 @@ columns_of_any_type(void **state)
 static void
 piechut_more(void **state)
 {
-    const char *q = "seed_piechut+more";
-    PGconn *c = seed_new(q, "piechut_more");
+    const char *q = "work_queue_table+more";
+    PGconn *c = article_new(q, "piechut_more");
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     pg_run(c, "update queues.queue set max_tries = 7, updated_at = '2026-01-02 UTC'");
-    seed_schedule(c, q);
-    const char *a = seed_claim(c, q, "n1"), *b = seed_claim(c, q, "n1");
-    said("7", seed_job(c, q, seed_id(a), "max_tries"));
-    said("1767312000000", seed_job(c, q, seed_id(a), "changed_ms"));
-    seed_fail(c, q, a);
-    said("it went wrong after 17 s", seed_job(c, q, seed_id(a), "error"));
-    PGresult *groups = seed_ask(c, q, SEC_GROUPS, NULL);
+    article_schedule(c, q);
+    const char *a = article_claim(c, q, "n1"), *b = article_claim(c, q, "n1");
+    said("7", article_job(c, q, article_id(a), "max_tries"));
+    said("1767312000000", article_job(c, q, article_id(a), "changed_ms"));
+    article_fail(c, q, a);
+    said("it went wrong after 17 s", article_job(c, q, article_id(a), "error"));
+    PGresult *groups = article_ask(c, q, SEC_GROUPS, NULL);
     assert_int_equal(PQntuples(groups), 1);
     said("it went wrong after 17 s", PQgetvalue(groups, 0, PQfnumber(groups, "sample")));
     PQclear(groups);
     /* only what waits outside of work_queue gets another priority */
-    said("", ACT(q, SEC_PRIORITY, IDS(seed_id(b)), PARAM_N, "5"));
-    said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(seed_id(a))));
-    said(one(a, "ready"), ACT(q, SEC_PRIORITY, IDS(seed_id(a)), PARAM_N, "5"));
-    said("", ACT(q, SEC_PRIORITY, IDS(seed_id(a)), PARAM_N, "5"));
+    said("", ACT(q, SEC_PRIORITY, IDS(article_id(b)), PARAM_N, "5"));
+    said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(article_id(a))));
+    said(one(a, "ready"), ACT(q, SEC_PRIORITY, IDS(article_id(a)), PARAM_N, "5"));
+    said("", ACT(q, SEC_PRIORITY, IDS(article_id(a)), PARAM_N, "5"));
     value("5", "select sum(priority) from queues.queue");
-    said("5", seed_job(c, q, seed_id(a), "priority"));
+    said("5", article_job(c, q, article_id(a), "priority"));
     /* purged by the time of the end */
-    seed_done(c, q, b);
+    article_done(c, q, b);
     pg_run(c, "update queues.queue set created = now() - interval '9 d' where id = '%s'",
-           seed_id(b));
-    said("f", pg_value(c, "select '%s' = 'NULL'", seed_job(c, q, seed_id(b), "finished_ms")));
+           article_id(b));
+    said("f", pg_value(c, "select '%s' = 'NULL'", article_job(c, q, article_id(b), "finished_ms")));
     const char *ago = pg_value(c, "select now() - interval '1 d'");
-    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, ago, PARAM_TOTAL));
-    said(one(b, "purged"), seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    said("", article_act(c, q, SEC_PURGE, PARAM_BEFORE, ago, PARAM_TOTAL));
+    said(one(b, "purged"), article_act(c, q, SEC_PURGE, PARAM_TOTAL));
     PQfinish(c);
 }
 
 static void
 postqueue_more(void **state)
 {
-    const char *q = "seed_postqueue+more";
-    PGconn *c = seed_new(q, "postqueue_more");
+    const char *q = "jobs_table+more";
+    PGconn *c = article_new(q, "postqueue_more");
 
     (void)state;
-    seed_push(c, q, 2);
+    article_push(c, q, 2);
     pg_run(c, "update jobs set max_attempts = 1, updated_at = '2026-01-02 UTC'");
-    said("1767312000000", seed_job(c, q, "j1", "changed_ms"));
+    said("1767312000000", article_job(c, q, "j1", "changed_ms"));
     said("j2 ready", ACT(q, SEC_PRIORITY, "{j2}", PARAM_N, "-3"));
     said("", ACT(q, SEC_PRIORITY, "{j2}", PARAM_N, "-3"));
     value("-3", "select sum(priority) from jobs");
-    said("-3", seed_job(c, q, "j2", "priority"));
-    said("j1", seed_id(seed_claim(c, q, "")));
+    said("-3", article_job(c, q, "j2", "priority"));
+    said("j1", article_id(article_claim(c, q, "")));
     said("", ACT(q, SEC_PRIORITY, "{j1}", PARAM_N, "1"));
-    said("1", seed_job(c, q, "j1", "max_tries"));
-    seed_fail(c, q, "j1");
-    said("0 1 0 0 1 0", seed_counts(c, q));
-    said("it went wrong after 17 s", seed_job(c, q, "j1", "error"));
+    said("1", article_job(c, q, "j1", "max_tries"));
+    article_fail(c, q, "j1");
+    said("0 1 0 0 1 0", article_counts(c, q));
+    said("it went wrong after 17 s", article_job(c, q, "j1", "error"));
     said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}"));
     value("0", "select attempts from jobs where id = 'j1'");
-    said("j1", seed_id(seed_claim(c, q, "")));
-    seed_done(c, q, "j1");
-    said("f", pg_value(c, "select '%s' = 'NULL'", seed_job(c, q, "j1", "finished_ms")));
+    said("j1", article_id(article_claim(c, q, "")));
+    article_done(c, q, "j1");
+    said("f", pg_value(c, "select '%s' = 'NULL'", article_job(c, q, "j1", "finished_ms")));
     /* the lease of ten minutes no longer matters: it has ended now */
-    said("j1 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    said("j1 purged", article_act(c, q, SEC_PURGE, PARAM_TOTAL));
     PQfinish(c);
 }
 
 static void
 blabosoft_more(void **state)
 {
-    const char *q = "seed_blabosoft+more", *first = "00000000-0000-4000-8000-000000000001";
-    PGconn *c = seed_new(q, "blabosoft_more");
+    const char *q = "simple_queue_table+more", *first = "00000000-0000-4000-8000-000000000001";
+    PGconn *c = article_new(q, "blabosoft_more");
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     pg_run(c, "update simple_queue set max_attempts = '9', attempts = 2, updated_at = "
               "'2026-01-02 UTC'");
-    said("1767312000000", seed_job(c, q, first, "changed_ms"));
-    said("2", seed_job(c, q, first, "tries"));
-    said("9", seed_job(c, q, first, "max_tries"));
-    const char *a = seed_claim(c, q, "");
-    said("1", seed_job(c, q, first, "tries")); /* attempts counts the try that runs */
+    said("1767312000000", article_job(c, q, first, "changed_ms"));
+    said("2", article_job(c, q, first, "tries"));
+    said("9", article_job(c, q, first, "max_tries"));
+    const char *a = article_claim(c, q, "");
+    said("1", article_job(c, q, first, "tries")); /* attempts counts the try that runs */
     said("", ACT(q, SEC_PRIORITY, IDS(first), PARAM_N, "4"));
     said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 hour"));
     said("", ACT(q, SEC_EXTEND, IDS(first), PARAM_BY, "1 s"));
     value("t", "select leased_until > timezone('UTC', now()) + interval '59 min' from simple_queue "
                "where id = '00000000-0000-4000-8000-000000000001'");
-    said("f", seed_job(c, q, first, "stale"));
+    said("f", article_job(c, q, first, "stale"));
     pg_run(c, "update simple_queue set leased_until = timezone('UTC', now()) - interval '1 s'");
-    said("t", seed_job(c, q, first, "stale"));
+    said("t", article_job(c, q, first, "stale"));
     /* what is done neither runs nor is given back, and stays until it is purged */
-    seed_done(c, q, a);
-    said("0 2 0 0 0 0", seed_counts(c, q));
-    said("completed", seed_job(c, q, first, "state"));
+    article_done(c, q, a);
+    said("0 2 0 0 0 0", article_counts(c, q));
+    said("completed", article_job(c, q, first, "state"));
     said("", ACT(q, SEC_RESCUE, IDS(first)));
     said("", ACT(q, SEC_REQUEUE, IDS(first)));
-    const char *b = seed_claim(c, q, "");
-    seed_fail(c, q, b);
-    said(one(b, "ready"), ACT(q, SEC_REQUEUE, IDS(seed_id(b))));
-    said(one(b, "ready"), ACT(q, SEC_PRIORITY, IDS(seed_id(b)), PARAM_N, "4"));
-    said("4", seed_job(c, q, seed_id(b), "priority"));
-    said("", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
-    said(one(a, "purged"), seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    const char *b = article_claim(c, q, "");
+    article_fail(c, q, b);
+    said(one(b, "ready"), ACT(q, SEC_REQUEUE, IDS(article_id(b))));
+    said(one(b, "ready"), ACT(q, SEC_PRIORITY, IDS(article_id(b)), PARAM_N, "4"));
+    said("4", article_job(c, q, article_id(b), "priority"));
+    said("", article_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    said(one(a, "purged"), article_act(c, q, SEC_PURGE, PARAM_TOTAL));
     /* one that is popped again after its end runs */
-    seed_claim(c, q, "");
+    article_claim(c, q, "");
     pg_run(c, "update simple_queue set completed_at = processing_started_at - interval '1 s'");
-    said("0 1 0 1 0 0", seed_counts(c, q));
+    said("0 1 0 1 0 0", article_counts(c, q));
     PQfinish(c);
 }
 
@@ -361,68 +361,68 @@ blabosoft_more(void **state)
 static void
 postqueue_attempts(void **state)
 {
-    const char *q = "seed_postqueue";
-    PGconn *c = seed_new(q, "attempts");
+    const char *q = "jobs_table";
+    PGconn *c = article_new(q, "attempts");
 
     (void)state;
-    seed_push(c, q, 1);
+    article_push(c, q, 1);
     for (int i = 0; i < 4; i++) {
         char ended[4];
         snprintf(ended, sizeof ended, "%d", i);
-        said("j1", seed_id(seed_claim(c, q, "")));
-        said(ended, seed_job(c, q, "j1", "tries")); /* attempts counts the try that runs */
-        said("", seed_claim(c, q, ""));
-        said("0 0 0 1 0 0", seed_counts(c, q));
-        seed_expire(c, q);
+        said("j1", article_id(article_claim(c, q, "")));
+        said(ended, article_job(c, q, "j1", "tries")); /* attempts counts the try that runs */
+        said("", article_claim(c, q, ""));
+        said("0 0 0 1 0 0", article_counts(c, q));
+        article_expire(c, q);
     }
-    said("", seed_claim(c, q, ""));
-    said("0 0 0 0 1 0", seed_counts(c, q));
-    said("no attempts left", seed_job(c, q, "j1", "error"));
+    said("", article_claim(c, q, ""));
+    said("0 0 0 0 1 0", article_counts(c, q));
+    said("no attempts left", article_job(c, q, "j1", "error"));
     said("j1 ready", ACT(q, SEC_REQUEUE, "{j1,j2}"));
     said("", ACT(q, SEC_REQUEUE, "{j1}"));
-    said("j1", seed_id(seed_claim(c, q, "")));
-    seed_fail(c, q, "j1");
-    said("failed", seed_job(c, q, "j1", "state")); /* that was the one */
+    said("j1", article_id(article_claim(c, q, "")));
+    article_fail(c, q, "j1");
+    said("failed", article_job(c, q, "j1", "state")); /* that was the one */
     said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}", PARAM_RESET, "true"));
     value("0", "select attempts from jobs");
-    seed_claim(c, q, "");
-    seed_done(c, q, "j1");
+    article_claim(c, q, "");
+    article_done(c, q, "j1");
     said("", ACT(q, SEC_REQUEUE, "{j1}"));
-    said("completed", seed_job(c, q, "j1", "state"));
+    said("completed", article_job(c, q, "j1", "state"));
     pg_run(c, "update jobs set status = 'in_transit', visibility_at = null where id = 'j1'");
-    said("in_transit", seed_job(c, q, "j1", "raw_state"));
+    said("in_transit", article_job(c, q, "j1", "raw_state"));
     PQfinish(c);
 }
 
 static void
 postqueue_visibility(void **state)
 {
-    const char *q = "seed_postqueue";
-    PGconn *c = seed_new(q, "visible"), *w = seed_join("visible");
+    const char *q = "jobs_table";
+    PGconn *c = article_new(q, "visible"), *w = article_join("visible");
 
     (void)state;
-    seed_push(c, q, 2);
-    const char *a = seed_claim(w, q, "");
+    article_push(c, q, 2);
+    const char *a = article_claim(w, q, "");
     said("", ACT(q, SEC_DELETE, "{j1}"));
     said("j1 extended",
-         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1,j2}", PARAM_BY, "1 hour", PARAM_TOTAL));
+         article_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1,j2}", PARAM_BY, "1 hour", PARAM_TOTAL));
     value("t", "select visibility_at > now() + interval '59 min' from jobs where id = 'j1'");
-    said("running", seed_job(c, q, "j1", "state")); /* although its status is "pending" now */
+    said("running", article_job(c, q, "j1", "state")); /* although its status is "pending" now */
     pg_run(c, "update jobs set status = 'in_transit' where id = 'j1'");
-    said("", seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1}", PARAM_BY, "30 s", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_EXTEND, PARAM_IDS, "{j1}", PARAM_BY, "30 s", PARAM_TOTAL));
     value("in_transit", "select status from jobs where id = 'j1'"); /* nothing has changed */
-    said("j2", seed_id(seed_claim(w, q, "")));
-    said("", seed_claim(w, q, ""));
+    said("j2", article_id(article_claim(w, q, "")));
+    said("", article_claim(w, q, ""));
     said("j1 ready", ACT(q, SEC_RESCUE, "{j1}"));
-    said("j1", seed_id(seed_claim(c, q, "")));
-    seed_done(w, q, a); /* by its id alone: as the confirmation says */
-    said("completed", seed_job(c, q, "j1", "state"));
-    seed_expire(c, q); /* j2 was taken and its time is over: the next may take it */
-    said("running", seed_job(c, q, "j2", "state"));
-    said("t", seed_job(c, q, "j2", "stale"));
+    said("j1", article_id(article_claim(c, q, "")));
+    article_done(w, q, a); /* by its id alone: as the confirmation says */
+    said("completed", article_job(c, q, "j1", "state"));
+    article_expire(c, q); /* j2 was taken and its time is over: the next may take it */
+    said("running", article_job(c, q, "j2", "state"));
+    said("t", article_job(c, q, "j2", "stale"));
     said("j2 extended",
-         seed_act(c, q, SEC_EXTEND, PARAM_IDS, "{j2}", PARAM_BY, "1 min", PARAM_TOTAL));
-    said("", seed_claim(c, q, ""));
+         article_act(c, q, SEC_EXTEND, PARAM_IDS, "{j2}", PARAM_BY, "1 min", PARAM_TOTAL));
+    said("", article_claim(c, q, ""));
     PQfinish(w);
     PQfinish(c);
 }
@@ -430,34 +430,34 @@ postqueue_visibility(void **state)
 static void
 postqueue_times(void **state)
 {
-    const char *q = "seed_postqueue";
-    PGconn *c = seed_new(q, "times");
+    const char *q = "jobs_table";
+    PGconn *c = article_new(q, "times");
 
     (void)state;
-    seed_push(c, q, 3);
+    article_push(c, q, 3);
     said("j1 scheduled",
-         seed_act(c, q, SEC_TIME, PARAM_IDS, "{j1}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
-    said("1 2 0 0 0 0", seed_counts(c, q));
-    said("j2", seed_id(seed_claim(c, q, "")));
-    said("", seed_act(c, q, SEC_TIME, PARAM_IDS, "{j2}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+         article_act(c, q, SEC_TIME, PARAM_IDS, "{j1}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+    said("1 2 0 0 0 0", article_counts(c, q));
+    said("j2", article_id(article_claim(c, q, "")));
+    said("", article_act(c, q, SEC_TIME, PARAM_IDS, "{j2}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
     pg_run(c, "update jobs set expires_at = now() + interval '1 h' where id = 'j3'");
-    said("", seed_act(c, q, SEC_TIME, PARAM_IDS, "{j3}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_TIME, PARAM_IDS, "{j3}", PARAM_AT, "2100-01-01", PARAM_TOTAL));
     said("j1 ready", ACT(q, SEC_REQUEUE, "{j1}"));
-    said("j1", seed_id(seed_claim(c, q, "")));
+    said("j1", article_id(article_claim(c, q, "")));
     pg_run(c, "update jobs set expires_at = now() where id = 'j3'");
-    said("", seed_claim(c, q, ""));
-    said("expired before it was done", seed_job(c, q, "j3", "error"));
+    said("", article_claim(c, q, ""));
+    said("expired before it was done", article_job(c, q, "j3", "error"));
     said("j3 ready", ACT(q, SEC_REQUEUE, "{j3}"));
-    said("j3", seed_id(seed_claim(c, q, "")));
+    said("j3", article_id(article_claim(c, q, "")));
     /* completed ones by when their lease ended; failed ones only where asked for */
-    seed_done(c, q, "j3");
-    said("", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
-    seed_expire(c, q);
+    article_done(c, q, "j3");
+    said("", article_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    article_expire(c, q);
     pg_run(c, "update jobs set attempts = 4 where id = 'j1'");
-    said("j3 purged", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
-    said("", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "r", PARAM_STATES, "{failed}", PARAM_TOTAL));
+    said("j3 purged", article_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_PURGE, PARAM_QUEUE, "r", PARAM_STATES, "{failed}", PARAM_TOTAL));
     said("j1 purged",
-         seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_LIMIT, "5", PARAM_TOTAL));
+         article_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_LIMIT, "5", PARAM_TOTAL));
     value("j2", "select string_agg(id, ' ') from jobs");
     PQfinish(c);
 }
@@ -468,49 +468,49 @@ postqueue_times(void **state)
 static void
 work_queue_locks(void **state)
 {
-    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+    static const char *const both[] = {"work_queue_table", "pgqueue_lib"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *q = both[i];
         char database[40];
         snprintf(database, sizeof database, "locks%d", i);
-        PGconn *c = seed_new(q, database), *w = seed_join(database);
-        seed_push(c, q, 3);
-        said("0 3 0 0 0 0", seed_counts(c, q));
-        seed_schedule(w, q);
-        const char *a = seed_claim(w, q, "n1"), *b = seed_claim(w, q, "n1");
-        said("0 1 0 2 0 0", seed_counts(c, q));
-        said("n1", seed_job(c, q, seed_id(a), "node"));
-        said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(seed_id(a)), PARAM_BY, "1 hour"));
+        PGconn *c = article_new(q, database), *w = article_join(database);
+        article_push(c, q, 3);
+        said("0 3 0 0 0 0", article_counts(c, q));
+        article_schedule(w, q);
+        const char *a = article_claim(w, q, "n1"), *b = article_claim(w, q, "n1");
+        said("0 1 0 2 0 0", article_counts(c, q));
+        said("n1", article_job(c, q, article_id(a), "node"));
+        said(one(a, "extended"), ACT(q, SEC_EXTEND, IDS(article_id(a)), PARAM_BY, "1 hour"));
         value("t",
               "select lock_timeout > now() + interval '59 min' from queues.work_queue where id = "
               "'%s'",
-              seed_id(a));
-        said("", ACT(q, SEC_EXTEND, IDS(seed_id(a)), PARAM_BY, "1 s"));
+              article_id(a));
+        said("", ACT(q, SEC_EXTEND, IDS(article_id(a)), PARAM_BY, "1 s"));
         value("t",
               "select lock_timeout > now() + interval '59 min' from queues.work_queue where id = "
               "'%s'",
-              seed_id(a));
-        said("", ACT(q, SEC_DELETE, IDS(seed_id(a))));
-        said("", ACT(q, SEC_REQUEUE, IDS(seed_id(a))));
-        said(two(a, b, "extended"),
-             seed_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n1", PARAM_BY, "2 hours", PARAM_TOTAL));
-        said("",
-             seed_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n2", PARAM_BY, "2 hours", PARAM_TOTAL));
+              article_id(a));
+        said("", ACT(q, SEC_DELETE, IDS(article_id(a))));
+        said("", ACT(q, SEC_REQUEUE, IDS(article_id(a))));
+        said(two(a, b, "extended"), article_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n1", PARAM_BY,
+                                                "2 hours", PARAM_TOTAL));
+        said("", article_act(c, q, SEC_EXTEND_WHERE, PARAM_NODE, "n2", PARAM_BY, "2 hours",
+                             PARAM_TOTAL));
         value("2", "select count(*) from queues.work_queue where lock_timeout > now() + interval "
                    "'119 min'");
         /* only what is over, unless all is asked for */
         pg_run(c,
                "update queues.work_queue set lock_timeout = now() - interval '1 s' where id = '%s'",
-               seed_id(b));
-        said("t", seed_job(c, q, seed_id(b), "stale"));
-        said(one(b, "ready"), seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1", PARAM_TOTAL));
-        said("", seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n2", PARAM_EXPIRED_ONLY, "false",
-                          PARAM_TOTAL));
-        said(seed_id(b), seed_id(seed_claim(c, q, "n2")));
-        said(one(a, "ready"), seed_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1",
-                                       PARAM_EXPIRED_ONLY, "false", PARAM_TOTAL));
+               article_id(b));
+        said("t", article_job(c, q, article_id(b), "stale"));
+        said(one(b, "ready"), article_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1", PARAM_TOTAL));
+        said("", article_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n2", PARAM_EXPIRED_ONLY, "false",
+                             PARAM_TOTAL));
+        said(article_id(b), article_id(article_claim(c, q, "n2")));
+        said(one(a, "ready"), article_act(c, q, SEC_RELEASE_WHERE, PARAM_NODE, "n1",
+                                          PARAM_EXPIRED_ONLY, "false", PARAM_TOTAL));
         value("0", "select count(*) from queues.work_queue where lock_key = 'n1'");
         PQfinish(w);
         PQfinish(c);
@@ -522,30 +522,30 @@ work_queue_locks(void **state)
 static void
 work_queue_steals(void **state)
 {
-    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+    static const char *const both[] = {"work_queue_table", "pgqueue_lib"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *q = both[i];
         char database[40];
         snprintf(database, sizeof database, "steals%d", i);
-        PGconn *c = seed_new(q, database), *w = seed_join(database);
-        seed_push(c, q, 2);
-        seed_schedule(w, q);
-        const char *b = seed_claim(c, q, "n2"), *a = seed_claim(w, q, "n1");
+        PGconn *c = article_new(q, database), *w = article_join(database);
+        article_push(c, q, 2);
+        article_schedule(w, q);
+        const char *b = article_claim(c, q, "n2"), *a = article_claim(w, q, "n1");
         /* one that was given back by hand has another version: an old holder's extension by (id,
          * version) comes too late */
-        said(one(a, "ready"), ACT(q, SEC_RESCUE, IDS(seed_id(a))));
+        said(one(a, "ready"), ACT(q, SEC_RESCUE, IDS(article_id(a))));
         value("0", "select count(*) from queues.work_queue where id = '%s' and version = %s",
-              seed_id(a), strchr(a, '|') + 1);
-        said("", ACT(q, SEC_RESCUE, IDS(seed_id(a))));
+              article_id(a), strchr(a, '|') + 1);
+        said("", ACT(q, SEC_RESCUE, IDS(article_id(a))));
         /* stolen once it is over */
-        seed_expire(c, q);
+        article_expire(c, q);
         pg_run(c, "update queues.work_queue set created = created - interval '1 h' where id = '%s'",
-               seed_id(b));
-        said(seed_id(b), seed_id(seed_claim(w, q, "n1")));
-        seed_done(c, q, b); /* the late end of n2, by its id alone */
-        value("0", "select count(*) from queues.work_queue where id = '%s'", seed_id(b));
+               article_id(b));
+        said(article_id(b), article_id(article_claim(w, q, "n1")));
+        article_done(c, q, b); /* the late end of n2, by its id alone */
+        value("0", "select count(*) from queues.work_queue where id = '%s'", article_id(b));
         PQfinish(w);
         PQfinish(c);
     }
@@ -556,47 +556,50 @@ work_queue_steals(void **state)
 static void
 work_queue_orphans(void **state)
 {
-    static const char *const both[] = {"seed_piechut", "pgqueue_lib"};
+    static const char *const both[] = {"work_queue_table", "pgqueue_lib"};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *q = both[i];
         char database[40];
         snprintf(database, sizeof database, "orphans%d", i);
-        PGconn *c = seed_new(q, database), *w = seed_join(database);
-        seed_push(c, q, 1);
-        seed_schedule(w, q);
-        const char *a = seed_claim(w, q, "n1"), *id = seed_id(a);
+        PGconn *c = article_new(q, database), *w = article_join(database);
+        article_push(c, q, 1);
+        article_schedule(w, q);
+        const char *a = article_claim(w, q, "n1"), *id = article_id(a);
         pg_run(w, "delete from queues.work_queue"); /* and then the worker died */
-        said("0 0 0 0 0 1", seed_counts(c, q));
-        said("t", seed_job(c, q, id, "stale"));
-        seed_schedule(w, q);
-        said("", seed_claim(w, q, "n1")); /* nobody takes it */
-        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        said("0 0 0 0 0 1", article_counts(c, q));
+        said("t", article_job(c, q, id, "stale"));
+        article_schedule(w, q);
+        said("", article_claim(w, q, "n1")); /* nobody takes it */
+        said("",
+             article_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
         said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
         said(one(a, "scheduled"),
-             seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
-        seed_schedule(w, q);
-        said("1 0 0 0 0 0", seed_counts(c, q));
+             article_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        article_schedule(w, q);
+        said("1 0 0 0 0 0", article_counts(c, q));
         said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
         pg_run(w, "begin");
-        seed_schedule(w, q); /* has the row locked */
+        article_schedule(w, q); /* has the row locked */
         said("", ACT(q, SEC_DELETE, IDS(id)));
-        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        said("",
+             article_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
         pg_run(w, "commit");
-        said("", seed_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
-        const char *b = seed_claim(w, q, "n1");
-        said(id, seed_id(b));
-        seed_fail(w, q, b);
-        said("0 0 0 0 1 0", seed_counts(c, q));
+        said("",
+             article_act(c, q, SEC_TIME, PARAM_IDS, IDS(id), PARAM_AT, "2100-01-01", PARAM_TOTAL));
+        const char *b = article_claim(w, q, "n1");
+        said(id, article_id(b));
+        article_fail(w, q, b);
+        said("0 0 0 0 1 0", article_counts(c, q));
         said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
-        seed_schedule(w, q);
-        said("ready", seed_job(c, q, id, "state"));
+        article_schedule(w, q);
+        said("ready", article_job(c, q, id, "state"));
         pg_run(w, "begin");
-        said(id, seed_id(seed_claim(w, q, "n1"))); /* a claim is on its way */
+        said(id, article_id(article_claim(w, q, "n1"))); /* a claim is on its way */
         said("", ACT(q, SEC_DELETE, IDS(id)));
         pg_run(w, "commit");
-        seed_expire(c, q);
+        article_expire(c, q);
         said(one(a, "deleted"), ACT(q, SEC_DELETE, IDS(id)));
         value("0 0", "select (select count(*) from queues.queue) || ' ' || (select count(*) from "
                      "queues.work_queue)");
@@ -609,36 +612,36 @@ work_queue_orphans(void **state)
 static void
 piechut_finished(void **state)
 {
-    const char *q = "seed_piechut";
-    PGconn *c = seed_new(q, "finished");
+    const char *q = "work_queue_table";
+    PGconn *c = article_new(q, "finished");
 
     (void)state;
-    seed_push(c, q, 6);
-    seed_schedule(c, q);
+    article_push(c, q, 6);
+    article_schedule(c, q);
     for (int i = 0; i < 3; i++)
-        seed_done(c, q, seed_claim(c, q, "n1"));
-    seed_fail(c, q, seed_claim(c, q, "n1"));
-    const char *held = seed_claim(c, q, "n1");
+        article_done(c, q, article_claim(c, q, "n1"));
+    article_fail(c, q, article_claim(c, q, "n1"));
+    const char *held = article_claim(c, q, "n1");
     pg_run(c,
            "update queues.queue set state = 'DONE', created = now() - interval '2 days' where id "
            "= (select id from queues.queue where state = 'COMPLETED' order by id limit 1)");
-    said("0 1 0 1 1 0", seed_counts(c, q));
-    said("", seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "other", PARAM_TOTAL));
-    pg_run(c, "update queues.queue set state = 'COMPLETED' where id = '%s'", seed_id(held));
-    assert_int_equal(strspn(seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "yesterday", PARAM_TOTAL),
+    said("0 1 0 1 1 0", article_counts(c, q));
+    said("", article_act(c, q, SEC_PURGE, PARAM_QUEUE, "other", PARAM_TOTAL));
+    pg_run(c, "update queues.queue set state = 'COMPLETED' where id = '%s'", article_id(held));
+    assert_int_equal(strspn(article_act(c, q, SEC_PURGE, PARAM_BEFORE, "yesterday", PARAM_TOTAL),
                             "0123456789abcdef-"),
                      36);
     value("0 2",
           "select count(*) filter (where state = 'DONE') || ' ' || count(*) filter (where "
           "state = 'COMPLETED' and id <> '%s') from queues.queue",
-          seed_id(held));
-    seed_act(c, q, SEC_PURGE, PARAM_TOTAL);
+          article_id(held));
+    article_act(c, q, SEC_PURGE, PARAM_TOTAL);
     value("COMPLETED FAILED RUNNING", "select string_agg(state, ' ' order by state) from "
                                       "queues.queue"); /* what a node holds stays */
-    seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_TOTAL);
+    article_act(c, q, SEC_PURGE, PARAM_STATES, "{failed}", PARAM_TOTAL);
     value("COMPLETED RUNNING", "select string_agg(state, ' ' order by state) from queues.queue");
     pg_run(c, "update queues.queue set state = 'PARKED'; delete from queues.work_queue");
-    said("0 0 0 0 0 2", seed_counts(c, q));
+    said("0 0 0 0 0 2", article_counts(c, q));
     PQfinish(c);
 }
 
@@ -647,12 +650,12 @@ static void
 library_history(void **state)
 {
     const char *q = "pgqueue_lib";
-    PGconn *c = seed_new(q, "history");
+    PGconn *c = article_new(q, "history");
 
     (void)state;
-    seed_push(c, q, 2);
-    seed_schedule(c, q);
-    const char *a = seed_claim(c, q, "n1"), *b = seed_claim(c, q, "n1"), *id = seed_id(a);
+    article_push(c, q, 2);
+    article_schedule(c, q);
+    const char *a = article_claim(c, q, "n1"), *b = article_claim(c, q, "n1"), *id = article_id(a);
     pg_run(c,
            "update queues.queue set tries = 5, created = created - interval '1 h' where id = '%s'",
            id);
@@ -660,28 +663,28 @@ library_history(void **state)
                                "select md5(row(tenant_id, id, key, type, queue, created, tries, "
                                "target)::text) from queues.queue where id = '%s'",
                                id);
-    seed_fail(c, q, a);
-    seed_done(c, q, b);
-    said("0 0 0 0 1 0", seed_counts(c, q));
-    said("completed", seed_job(c, q, seed_id(b), "state"));
-    said("no answer from 10.0.0.1", seed_job(c, q, id, "error"));
+    article_fail(c, q, a);
+    article_done(c, q, b);
+    said("0 0 0 0 1 0", article_counts(c, q));
+    said("completed", article_job(c, q, article_id(b), "state"));
+    said("no answer from 10.0.0.1", article_job(c, q, id, "error"));
     pg_run(c, "insert into queues.queue (tenant_id, id, created, key, type, queue, state) values "
               "('t1', gen_random_uuid(), now(), 'k1', 'HTTP', 'q', 'PENDING')");
     said("", ACT(q, SEC_REQUEUE, IDS(id))); /* its key is taken */
     pg_run(c, "delete from queues.queue");
-    said("", ACT(q, SEC_REQUEUE, IDS(seed_id(b))));
+    said("", ACT(q, SEC_REQUEUE, IDS(article_id(b))));
     said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id)));
     value(was,
           "select md5(row(tenant_id, id, key, type, queue, created, tries, target)::text) from "
           "queues.queue where id = '%s'",
           id);
     value("COMPLETED", "select string_agg(state, ',') from queues.queue_history");
-    seed_schedule(c, q);
-    seed_fail(c, q, seed_claim(c, q, "n1"));
+    article_schedule(c, q);
+    article_fail(c, q, article_claim(c, q, "n1"));
     said(one(a, "ready"), ACT(q, SEC_REQUEUE, IDS(id), PARAM_RESET, "true"));
     value("0", "select tries from queues.queue");
-    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
-    said(one(b, "purged"), seed_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said(one(b, "purged"), article_act(c, q, SEC_PURGE, PARAM_QUEUE, "q", PARAM_TOTAL));
     PQfinish(c);
 }
 
@@ -693,7 +696,7 @@ library_schedules_and_tenants(void **state)
     const char *q = "pgqueue_lib";
     const char *runnable =
         "select count(*) from queues.schedules where next_run <= now() and paused is not true";
-    PGconn *c = seed_new(q, "tenants");
+    PGconn *c = article_new(q, "tenants");
 
     (void)state;
     pg_run(c, "insert into queues.schedules (id, tenant_id, queue, type, key, next_run, schedule, "
@@ -701,30 +704,31 @@ library_schedules_and_tenants(void **state)
               "(gen_random_uuid(), 't1', 'q', 'HTTP', 'nightly', now() + interval '1 h', '0 3 * * "
               "*', 'UTC')");
     value("0", "%s", runnable);
-    said("t1/nightly run", seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("t1/nightly run",
+         article_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("1", "%s", runnable);
     said("t1/nightly paused",
-         seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
-    said("", seed_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
-    said("", seed_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+         article_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_CRON_PAUSE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+    said("", article_act(c, q, SEC_CRON_RUN, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("0", "%s", runnable);
     said("t1/nightly resumed",
-         seed_act(c, q, SEC_CRON_RESUME, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+         article_act(c, q, SEC_CRON_RESUME, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
     value("1", "%s", runnable);
     said("t1/nightly removed",
-         seed_act(c, q, SEC_CRON_REMOVE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
+         article_act(c, q, SEC_CRON_REMOVE, PARAM_SCHEDULE, "t1/nightly", PARAM_TOTAL));
 
-    seed_push(c, q, 4);
+    article_push(c, q, 4);
     pg_run(c, "do $$ begin create role tenant; exception when duplicate_object then null; end $$;"
               "grant usage on schema queues to tenant; grant all on all tables in schema queues to "
               "tenant; set role tenant");
-    said("0 0 0 0 0 0", seed_counts(c, q));
+    said("0 0 0 0 0 0", article_counts(c, q));
     pg_run(c, "set pgqueue.current_tenant = 't1'");
-    said("0 2 0 0 0 0", seed_counts(c, q));
+    said("0 2 0 0 0 0", article_counts(c, q));
     pg_run(
         c,
         "reset role; grant queue_worker to tenant; set role tenant; reset pgqueue.current_tenant");
-    said("0 4 0 0 0 0", seed_counts(c, q));
+    said("0 4 0 0 0 0", article_counts(c, q));
     PQfinish(c);
 }
 
@@ -735,25 +739,25 @@ library_schedules_and_tenants(void **state)
 static void
 teti_in_one_transaction(void **state)
 {
-    const char *q = "seed_teti";
-    PGconn *c = seed_new(q, "inone"), *w = seed_join("inone");
+    const char *q = "tasks_table";
+    PGconn *c = article_new(q, "inone"), *w = article_join("inone");
 
     (void)state;
-    seed_push(c, q, 2);
+    article_push(c, q, 2);
     pg_run(w, "begin");
-    const char *a = seed_claim(w, q, "");
-    said("0 2 0 0 0 0", seed_counts(c, q));
+    const char *a = article_claim(w, q, "");
+    said("0 2 0 0 0 0", article_counts(c, q));
     said("2 deleted", ACT(q, SEC_DELETE, "{1,2}"));
     said("", ACT(q, SEC_DISCARD, "{1}"));
     PQfinish(w); /* it dies: the task is there again */
-    w = seed_join("inone");
+    w = article_join("inone");
     pg_wait(c, "select count(*) from (select from tasks for update skip locked) x", "1", 5000);
     pg_run(w, "begin");
-    said("1", seed_id(seed_claim(w, q, "")));
-    seed_done(w, q, a);
+    said("1", article_id(article_claim(w, q, "")));
+    article_done(w, q, a);
     pg_run(w, "commit");
-    said("completed", seed_job(c, q, "1", "state"));
-    said("", seed_claim(w, q, ""));
+    said("completed", article_job(c, q, "1", "state"));
+    said("", article_claim(w, q, ""));
     PQfinish(w);
     PQfinish(c);
 }
@@ -762,53 +766,53 @@ teti_in_one_transaction(void **state)
 static void
 teti_committed(void **state)
 {
-    const char *q = "seed_teti";
-    PGconn *c = seed_new(q, "committed"), *w = seed_join("committed");
+    const char *q = "tasks_table";
+    PGconn *c = article_new(q, "committed"), *w = article_join("committed");
 
     (void)state;
-    seed_push(c, q, 4);
-    const char *a = seed_claim(w, q, ""), *b = seed_claim(w, q, "");
-    said("0 2 0 2 0 0", seed_counts(c, q));
+    article_push(c, q, 4);
+    const char *a = article_claim(w, q, ""), *b = article_claim(w, q, "");
+    said("0 2 0 2 0 0", article_counts(c, q));
     said("", ACT(q, SEC_DELETE, "{1,2}"));
     pg_run(w,
            "begin; select from tasks where id = 2 for update"); /* about to say that it is done */
     said("1 ready", ACT(q, SEC_RESCUE, "{1,2,3}"));
-    seed_done(w, q, b);
+    article_done(w, q, b);
     pg_run(w, "commit");
     said("", ACT(q, SEC_RESCUE, "{2}"));
-    said("1", seed_id(seed_claim(w, q, "")));
+    said("1", article_id(article_claim(w, q, "")));
     for (int i = 0; i < 5; i++)
-        seed_fail(w, q, a);
-    said("5", seed_job(c, q, "1", "tries"));
+        article_fail(w, q, a);
+    said("5", article_job(c, q, "1", "tries"));
     said("1 ready", ACT(q, SEC_REQUEUE, "{1,2,3,4}"));
-    said("5", seed_job(c, q, "1", "tries"));
+    said("5", article_job(c, q, "1", "tries"));
     said("3 failed", ACT(q, SEC_DISCARD, "{2,3}"));
-    said("0 2 0 0 1 0", seed_counts(c, q));
-    said("", seed_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
-    said("2 purged", seed_act(c, q, SEC_PURGE, PARAM_TOTAL));
-    said("3 purged", seed_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
+    said("0 2 0 0 1 0", article_counts(c, q));
+    said("", article_act(c, q, SEC_PURGE, PARAM_BEFORE, "2000-01-01", PARAM_TOTAL));
+    said("2 purged", article_act(c, q, SEC_PURGE, PARAM_TOTAL));
+    said("3 purged", article_act(c, q, SEC_PURGE, PARAM_STATES, "{failed,ready}", PARAM_TOTAL));
     value("1 4", "select string_agg(id::text, ' ' order by id) from tasks");
     /* other columns that the article suggests, and other words for "finished" */
     pg_run(c, "alter table tasks add priority int, add error_message text; update tasks set status "
               "= 'failed', error_message = 'no route' where id = 4");
-    said("no route", seed_job(c, q, "4", "error"));
+    said("no route", article_job(c, q, "4", "error"));
     said("4 ready", ACT(q, SEC_REQUEUE, "{4}"));
-    said("4 ready", seed_act(c, q, SEC_PRIORITY, PARAM_IDS, "{4}", PARAM_N, "3", PARAM_TOTAL));
-    said("3", seed_job(c, q, "4", "priority"));
+    said("4 ready", article_act(c, q, SEC_PRIORITY, PARAM_IDS, "{4}", PARAM_N, "3", PARAM_TOTAL));
+    said("3", article_job(c, q, "4", "priority"));
     pg_run(c, "insert into tasks (status, payload) values ('done', '{}'), ('error', '{}')");
-    said("0 2 0 0 1 0", seed_counts(c, q));
+    said("0 2 0 0 1 0", article_counts(c, q));
     pg_run(c, "delete from tasks where status in ('done', 'error')");
     /* nobody says of which types these columns are */
     pg_run(c, "alter table tasks alter retry_count drop default, alter retry_count type text using "
               "'many', "
               "alter priority type text using 'high', alter error_message type jsonb using '{}'");
-    said("0", seed_job(c, q, "1", "tries"));
-    said("NULL", seed_job(c, q, "1", "priority"));
-    said("0 2 0 0 0 0", seed_counts(c, q));
+    said("0", article_job(c, q, "1", "tries"));
+    said("NULL", article_job(c, q, "1", "priority"));
+    said("0 2 0 0 0 0", article_counts(c, q));
     /* the column of retries is not everybody's */
     pg_run(c, "alter table tasks drop retry_count, drop priority, drop error_message");
-    said("0", seed_job(c, q, "1", "tries"));
-    said("0 2 0 0 0 0", seed_counts(c, q));
+    said("0", article_job(c, q, "1", "tries"));
+    said("0 2 0 0 0 0", article_counts(c, q));
     PQfinish(w);
     PQfinish(c);
 }
@@ -820,29 +824,29 @@ teti_committed(void **state)
 static void
 blabosoft_items(void **state)
 {
-    const char *q = "seed_blabosoft";
-    PGconn *c = seed_new(q, "items"), *w = seed_join("items");
+    const char *q = "simple_queue_table";
+    PGconn *c = article_new(q, "items"), *w = article_join("items");
 
     (void)state;
-    seed_push(c, q, 3);
-    said(U(1), seed_id(seed_claim(w, q, "")));
-    said(U(2), seed_id(seed_claim(w, q, "")));
-    said("0 1 0 2 0 0", seed_counts(c, q));
+    article_push(c, q, 3);
+    said(U(1), article_id(article_claim(w, q, "")));
+    said(U(2), article_id(article_claim(w, q, "")));
+    said("0 1 0 2 0 0", article_counts(c, q));
     /* a worker that keeps its row locked while it works */
     pg_run(w, "begin; select from simple_queue where id = '" U(1) "' for update");
     said(U(2) " ready", ACT(q, SEC_RESCUE, "{" U(1) "," U(2) "," U(3) "}"));
     said("", ACT(q, SEC_RESCUE, "{" U(1) "}"));
-    seed_fail(w, q, U(1));
+    article_fail(w, q, U(1));
     pg_run(w, "commit");
-    said("it went wrong after 17 s", seed_job(c, q, U(1), "error"));
+    said("it went wrong after 17 s", article_job(c, q, U(1), "error"));
     said("", ACT(q, SEC_RESCUE, "{" U(1) "}"));
     said(U(1) " ready", ACT(q, SEC_REQUEUE, "{" U(1) "," U(2) "}"));
-    said(U(1), seed_id(seed_claim(w, q, "")));
-    said("running", seed_job(c, q, U(1), "state")); /* nothing of its first failure is left */
+    said(U(1), article_id(article_claim(w, q, "")));
+    said("running", article_job(c, q, U(1), "state")); /* nothing of its first failure is left */
     said("", ACT(q, SEC_DELETE, "{" U(1) "}"));
-    seed_done(w, q, U(1));
+    article_done(w, q, U(1));
     pg_run(w, "begin");
-    said(U(2), seed_id(seed_claim(w, q, "")));
+    said(U(2), article_id(article_claim(w, q, "")));
     said("", ACT(q, SEC_DELETE, "{" U(2) "}")); /* being popped */
     pg_run(w, "rollback");
     said(U(2) " deleted, " U(3) " deleted", ACT(q, SEC_DELETE, "{" U(1) "," U(2) "," U(3) "}"));
@@ -854,23 +858,23 @@ blabosoft_items(void **state)
 static void
 blabosoft_zone(void **state)
 {
-    const char *q = "seed_blabosoft";
-    PGconn *c = seed_new(q, "zone");
+    const char *q = "simple_queue_table";
+    PGconn *c = article_new(q, "zone");
 
     (void)state;
     pg_run(c, "set timezone = 'Asia/Tokyo'");
-    seed_push(c, q, 1);
-    seed_claim(c, q, "");
+    article_push(c, q, 1);
+    article_claim(c, q, "");
     value("t", "select abs(%s / 1000 - extract(epoch from now())) < 60",
-          seed_job(c, q, U(1), "started_ms"));
-    said("f", seed_job(c, q, U(1), "stale"));
+          article_job(c, q, U(1), "started_ms"));
+    said("f", article_job(c, q, U(1), "stale"));
     PQfinish(c);
 }
 
 /* --- what it costs ---------------------------------------------------------------------------- */
 
-static const char *const names[] = {"seed_pkgsite", "seed_postqueue", "seed_piechut",
-                                    "seed_teti",    "seed_blabosoft", "pgqueue_lib"};
+static const char *const names[] = {"queue_tasks_table", "jobs_table",         "work_queue_table",
+                                    "tasks_table",       "simple_queue_table", "pgqueue_lib"};
 enum { NAMES = sizeof names / sizeof *names };
 
 /* A large table is scanned in order only directly below a Limit, or with a `cost` note. */
@@ -903,10 +907,10 @@ check_plan(PGconn *c, const char *adapter, enum section_id s, const struct param
 static void
 check_estimate(PGconn *c, const char *adapter)
 {
-    PGresult *res = seed_ask(c, adapter, SEC_COUNTS, NULL);
+    PGresult *res = article_ask(c, adapter, SEC_COUNTS, NULL);
     int approx = PQfnumber(res, "approx"), ready = PQfnumber(res, "ready");
 
-    if (strstr("seed_pkgsite seed_teti seed_blabosoft", adapter)) {
+    if (strstr("queue_tasks_table tasks_table simple_queue_table", adapter)) {
         said("t", PQgetvalue(res, 0, approx));
         assert_in_range(strtol(PQgetvalue(res, 0, ready), NULL, 10), 98000, 104000);
     } else if (approx >= 0) {
@@ -917,19 +921,19 @@ check_estimate(PGconn *c, const char *adapter)
 
 /* What makes of waiting jobs what is found in a table that has been in use. */
 static const char *const used[][3] = {
-    {"seed_pkgsite",   "queue_tasks",   "select"                                                  },
-    {"seed_postqueue", "jobs",          "update jobs set status = 'completed' where id > 'j5'"    },
-    {"seed_piechut",   "queue",
-     "update queues.queue set state = 'COMPLETED' where get_byte(uuid_send(id), 0) > 9"           },
-    {"seed_teti",      "tasks",         "update tasks set status = 'completed' where id % 100 = 0"},
-    {"seed_blabosoft", "simple_queue",  "select"                                                  },
-    {"pgqueue_lib",    "queue_history",
+    {"queue_tasks_table",  "queue_tasks",   "select"                                                  },
+    {"jobs_table",         "jobs",          "update jobs set status = 'completed' where id > 'j5'"    },
+    {"work_queue_table",   "queue",
+     "update queues.queue set state = 'COMPLETED' where get_byte(uuid_send(id), 0) > 9"               },
+    {"tasks_table",        "tasks",         "update tasks set status = 'completed' where id % 100 = 0"},
+    {"simple_queue_table", "simple_queue",  "select"                                                  },
+    {"pgqueue_lib",        "queue_history",
      "insert into queues.queue_history (tenant_id, id, queue, type, created, scheduled, started, "
      "state, "
      "tries) select tenant_id, id, queue, type, now(), created, now(), case when created > now() - "
      "interval '1000 s' then 'FAILED' else "
      "'COMPLETED' end, 0 from queues.queue; delete from queues.queue where get_byte(uuid_send(id), "
-     "0) > 9"                                                                                     },
+     "0) > 9"                                                                                         },
 };
 
 static void
@@ -941,8 +945,8 @@ many_rows(void **state)
         struct params p = {0};
         char database[40], table[60];
         snprintf(database, sizeof database, "many%zu", i);
-        PGconn *c = seed_new(adapter, database);
-        seed_push(c, adapter, 102000);
+        PGconn *c = article_new(adapter, database);
+        article_push(c, adapter, 102000);
         pg_run(c, "%s", used[i][2]);
         pg_run(c, "vacuum analyze");
         bool by_month = !strcmp(used[i][1], "queue_history");
@@ -972,7 +976,7 @@ detected(PGconn *c)
 
     *text = 0;
     for (int i = 0; i < NAMES; i++) {
-        PGresult *res = seed_ask(c, names[i], SEC_DETECT, NULL);
+        PGresult *res = article_ask(c, names[i], SEC_DETECT, NULL);
         for (int row = 0; row < PQntuples(res); row++)
             len += (size_t)snprintf(text + len, sizeof text - len, "%s%s:%s", len ? " " : "",
                                     names[i], PQgetvalue(res, row, 0));
@@ -992,7 +996,7 @@ near_misses(void **state)
               "'open', payload jsonb, created_at timestamptz, updated_at timestamptz)");
     said("", detected(c));
     pg_run(c, "alter table tasks alter status set default 'pending'");
-    said("seed_teti:public", detected(c));
+    said("tasks_table:public", detected(c));
     pg_run(c, "alter table tasks alter id type bigint");
     said("", detected(c));
     pg_run(c, "create table jobs (id bigserial primary key, queue text, payload text, attempts "
@@ -1004,18 +1008,18 @@ near_misses(void **state)
               "timestamptz, started_at timestamp)");
     said("", detected(c));
     pg_run(c, "alter table queue_tasks alter started_at type timestamptz");
-    said("seed_pkgsite:public", detected(c));
+    said("queue_tasks_table:public", detected(c));
     pg_run(c, "alter table queue_tasks add priority int, add leased_until timestamptz");
-    said("seed_pkgsite:public", detected(c));
+    said("queue_tasks_table:public", detected(c));
     pg_run(c, "alter table queue_tasks alter leased_until type text");
     said("", detected(c));
     pg_run(c, "alter table queue_tasks drop leased_until, drop priority");
     pg_run(c, "create schema \"x 'y\"; alter table queue_tasks set schema \"x 'y\"");
-    said("seed_pkgsite:x 'y", detected(c));
+    said("queue_tasks_table:x 'y", detected(c));
     PQfinish(c);
     c = pg_connect(pg_newdb("misses2"));
-    pg_file(c, "tests/adapters/seed_piechut.sql");
-    said("seed_piechut:queues", detected(c));
+    pg_file(c, "tests/adapters/work_queue_table.sql");
+    said("work_queue_table:queues", detected(c));
     pg_run(c, "alter table queues.work_queue drop lock_key");
     said("", detected(c));
     PQfinish(c);

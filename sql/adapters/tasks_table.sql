@@ -1,4 +1,4 @@
--- adapter: seed_teti
+-- adapter: tasks_table
 -- title: tasks table (Teti)
 -- format: 2
 -- schema: public
@@ -84,8 +84,7 @@ with looked_at as materialized (
       and ($8::interval is null or t.created_at > now() - $8::interval)
       and ($9::int is null or t.retry_count >= $9::int)
       and ($10::int is null or t.retry_count <= $10::int)
-      and ($11::text[] is null
-           or t.id = any(array(select i::bigint from unnest($11::text[]) i where i ~ '^[0-9]{1,18}$')))
+      and ($11::text[] is null or t.id = any({bigints($11)}))
       and ($14::text is null
            or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
     order by t.id desc
@@ -99,7 +98,7 @@ select
        left(t.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(t.payload::text)::bigint as payload_size, t.status::text as raw_state
 -- part: tasks_rows
-where t.id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$' limit 1))
+where t.id = any(({bigints($1)})[:1])
 
 -- name: groups
 -- params: queue limit
@@ -123,8 +122,7 @@ from failed_jobs f group by 1 order by 3 desc, 1 limit coalesce($2::int, 200)
 -- guard: only failed jobs whose row no transaction has locked
 with pick as (
     select id from {schema}.tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status in ('failed', 'error') for update skip locked
+    where id = any({bigints($1)}) and status in ('failed', 'error') for update skip locked
 )
 update {schema}.tasks t set status = 'pending', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
@@ -137,8 +135,7 @@ returning t.id::text, 'ready' as state
 --   it done.
 with pick as (
     select id from {schema}.tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status = 'in_progress' for update skip locked
+    where id = any({bigints($1)}) and status = 'in_progress' for update skip locked
 )
 update {schema}.tasks t set status = 'pending', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
@@ -149,8 +146,7 @@ returning t.id::text, 'ready' as state
 -- guard: only jobs that wait and whose row no worker has locked
 with pick as (
     select id from {schema}.tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status = 'pending' for update skip locked
+    where id = any({bigints($1)}) and status = 'pending' for update skip locked
 )
 update {schema}.tasks t set status = 'failed', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'failed' as state
@@ -162,8 +158,7 @@ returning t.id::text, 'failed' as state
 -- guard: only jobs of another priority that wait and whose row no worker has locked
 with pick as (
     select id from {schema}.tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status = 'pending' and priority is distinct from $2::int for update skip locked
+    where id = any({bigints($1)}) and status = 'pending' and priority is distinct from $2::int for update skip locked
 )
 update {schema}.tasks t set priority = $2::int from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
@@ -174,8 +169,7 @@ returning t.id::text, 'ready' as state
 -- guard: only jobs that do not run and whose row no worker has locked
 with pick as (
     select id from {schema}.tasks
-    where id = any(array(select i::bigint from unnest($1::text[]) i where i ~ '^[0-9]{1,18}$'))
-      and status <> 'in_progress' for update skip locked
+    where id = any({bigints($1)}) and status <> 'in_progress' for update skip locked
 )
 delete from {schema}.tasks t using pick where t.id = pick.id
 returning t.id::text, 'deleted' as state
