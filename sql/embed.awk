@@ -2,10 +2,12 @@
 # statements share stands once: a line "-- part: NAME" is replaced by
 #   - the lines between "-- part NAME:" and "-- end part" further up in the same file, which also stay where they are, or
 #   - the file parts/NAME.sql beside it, without the comment at its head; a NAME with folders (core/parts/NAME) is
-#     looked for below sql/.
+#     looked for below sql/. In it, too, a line "-- part: NAME" may mean the lines of the file that is embedded.
 # "-- part: NAME key=text; other=text" puts these texts where the part has {key} and {other}. Like a note, the line may go
 # on in lines of "--" and at least two blanks.
-function fill(s, given,    i, n, pair, at, key, out) {
+
+# s, with what is given for each {key}
+function fill(s, given,    i, j, n, pair, at, key, out) {
     n = split(given, pair, /; /)
     for (i = 1; i <= n; i++) {
         at = index(pair[i], "=")
@@ -16,7 +18,9 @@ function fill(s, given,    i, n, pair, at, key, out) {
     }
     return s
 }
+# the bytes of s
 function put(s,    i) { for (i = 1; i <= length(s); i++) printf "%s", code[substr(s, i, 1)] }
+# The next line of file, in text; 0 = there is none.
 function next_line(file,    got) {
     got = file in held
     if (got) { text = held[file]; delete held[file] }
@@ -43,6 +47,7 @@ function part(file, use, given,    name, from, lines, n, i) {
     else sub(/[^\/]*$/, (from ~ /\/parts\// ? "" : "parts/") name ".sql", from)
     embed(from, 1, given)
 }
+# head: the comment at its head is left out
 function embed(file, head, given,    keep) {
     while (next_line(file)) {
         if (head && text ~ /^(--.*)?$/ && text !~ /^-- (part|name): /) continue

@@ -35,8 +35,7 @@ select coalesce(nullif(queue, ''), '(none)')::text as queue,
        {ms(min(run_at) filter (where failed_at is null and locked_at is null and run_at <= now()))} as oldest_ms
 from {schema}.delayed_jobs group by 1 order by 1
 
--- name: jobs
--- params: queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor
+-- name: jobs (queue states kind node error words older_than younger_than min_tries top_tries ids n limit cursor)
 -- order: *: highest id first
 -- newest first; with terms n rows are read; a row without an id gives the cursor to continue from
 with looked_at as materialized (
@@ -51,9 +50,8 @@ with looked_at as materialized (
       and ($11::text[] is null or j.id = any({bigints($11)}))
       and ($14::text is null or j.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::text::bigint end)
     order by j.id desc
-    limit case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int,
-                                 $10::int) > 0
-               then coalesce($12::int, 10000) else coalesce($13::int, 100) end
+-- part: n_if_terms terms=$3::text, $4::text, $5::text, $6::text[], $7::interval, $8::interval, $9::int, $10::int;
+--   n=$12; top=$13
 ), matching as (
     select w.*, k.kind
     from looked_at w cross join lateral (
@@ -66,17 +64,9 @@ with looked_at as materialized (
             substring(left(w.handler, 4000) from '^--- !ruby/[a-zA-Z]+:([A-Za-z0-9_:]+)'), '?') as kind) k
     where ($3::text is null or k.kind = $3::text)
       and ($4::text is null or (w.state = 'running' and coalesce(w.locked_by, '(none)') = $4::text))
-      and ($5::text is null
-           or case when $5::text like '~%' then strpos(lower(w.last_error), lower(substr($5::text, 2))) > 0
-                                    else coalesce({error_key(split_part(w.last_error, E'\n', 1))},
-                                                  case when w.state = 'failed' then '' end)
-                                         = {error_key($5::text)} end)
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-              where strpos(lower(concat_ws(' ', w.id, w.queue, k.kind, w.last_error)), lower(x)) = 0))
-      and ($7::interval is null or w.created_at < now() - $7::interval)
-      and ($8::interval is null or w.created_at > now() - $8::interval)
-      and ($9::int is null or w.attempts >= $9::int)
-      and ($10::int is null or w.attempts <= $10::int)
+-- part: error_term p=$5; error=w.last_error; key=split_part(w.last_error, E'\n', 1); state=w.state
+-- part: has_words p=$6; text=w.id, w.queue, k.kind, w.last_error
+-- part: age_and_tries created=w.created_at; tries=w.attempts; older=$7; younger=$8; min=$9; top=$10
     order by w.o limit coalesce($13::int, 100)
 )
 select id::text, coalesce(nullif(queue, ''), '(none)')::text as queue, kind, state, priority, attempts as tries,
@@ -87,13 +77,9 @@ select id::text, coalesce(nullif(queue, ''), '(none)')::text as queue, kind, sta
        case when state = 'running' then {ms(locked_at)} + 14400000 end as lease_until_ms,
        left(split_part(last_error, E'\n', 1), 300) as error,
        id::text as cursor, case when state = 'running' then locked_at < now() - interval '4 h' end as stale
-from matching f
-union all
-select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', id::text, null
-from looked_at w where o = coalesce($12::int, 10000) and (select count(*) from matching) < coalesce($13::int, 100)
+-- part: end_of_jobs cursor=id::text; n=$12; top=$13
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, coalesce(nullif(j.queue, ''), '(none)')::text as queue, coalesce(
            case when j.handler ~ '^--- !ruby/object:ActiveJob::'
                     then substring(left(j.handler, 4000) from E'\n[[:space:]]+job_class: ''?"?([A-Za-z0-9_:]+)') end,
@@ -116,16 +102,14 @@ from {schema}.delayed_jobs j cross join lateral (
                 when j.run_at is null then 'blocked' when j.attempts = 0 then 'scheduled' else 'retry' end as state) s
 where j.id = any(({bigints($1)})[:1])
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- only the last error is kept: its message and its trace
 select attempts as number, null::text as node, null::bigint as started_ms,
        {ms(coalesce(failed_at, updated_at))} as ended_ms,
        case when failed_at is not null then 'failed' else 'retry' end as outcome,
        split_part(last_error, E'\n', 1) as error,
        left(substr(last_error, strpos(last_error || E'\n', E'\n') + 1), 65536) as trace
-from {schema}.delayed_jobs
-where last_error is not null and id = any(({bigints($1)})[:1])
+from {schema}.delayed_jobs where last_error is not null and id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- a worker is known by its locks only
@@ -138,8 +122,7 @@ select coalesce(locked_by, '(none)')::text as node,
        {ms(max(locked_at))} + 14400000 as lease_until_ms
 from {schema}.delayed_jobs where locked_at is not null and failed_at is null group by locked_by order by 1 limit 10000
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select id::bigint as lease, coalesce(locked_by, '(none)')::text as node,
        coalesce(nullif(queue, ''), '(none)')::text as queue, 1::bigint as jobs, {ms(locked_at)} as started_ms,
        {ms(locked_at)} + 14400000 as lease_until_ms, id::text as job_ids, attempts as tries, '→ ready' as effect
@@ -148,23 +131,17 @@ where locked_at is not null and failed_at is null and ($1::text is null or coale
   and ($2::text is null or coalesce(nullif(queue, ''), '(none)') = $2::text)
 order by locked_at, id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
--- of the newest 5000 failed jobs
+-- name: groups (queue limit)
 with failed_jobs as materialized (
-    select id, coalesce(nullif(queue, ''), '(none)')::text as queue, failed_at,
-           coalesce(split_part(last_error, E'\n', 1), '') as error
+    select id, coalesce(nullif(queue, ''), '(none)')::text as queue, failed_at as at,
+           split_part(last_error, E'\n', 1) as error
     from {schema}.delayed_jobs
     where failed_at is not null and ($1::text is null or coalesce(nullif(queue, ''), '(none)') = $1::text)
     order by id desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
-       {ms(min(failed_at))} as first_ms, {ms(max(failed_at))} as last_ms,
-       (array_agg(left(error, 1000) order by id desc))[1] as sample, max(id)::text as sample_id
-from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=id
 
--- name: requeue
--- params: ids reset
+-- name: requeue (ids reset)
 -- official: delayed_job_web's requeue (run_at now, failed_at NULL); with reset its reload (attempts and error too). A
 --   lock that a failed job kept is freed
 -- guard: only jobs that have failed or wait and that no worker holds
@@ -176,8 +153,7 @@ where (j.failed_at is not null or (j.locked_at is null and (j.run_at <= now()) i
   and j.id = any({bigints($1)})
 returning j.id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (what clear_locks! does, for one job)
 -- guard: only running jobs
 -- confirm: there is no heartbeat: if the worker still runs the job, it will run twice
@@ -186,8 +162,7 @@ where j.failed_at is null and j.locked_at is not null and j.id = any({bigints($1
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
--- name: release_where
--- params: node expired_only
+-- name: release_where (node expired_only)
 -- official: Delayed::Job.clear_locks!
 -- guard: only running jobs; with expired only, locks older than 4 hours
 -- confirm: there is no heartbeat: what the worker still runs will run twice
@@ -197,8 +172,7 @@ where j.failed_at is null and j.locked_at is not null and coalesce(j.locked_by, 
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: no (locked_at is set to 4 hours before the wanted time)
 -- guard: only running jobs whose lock ends before that time
 update {schema}.delayed_jobs j set locked_at = (now() + $2::interval - interval '4 h')::timestamp
@@ -206,24 +180,20 @@ where j.failed_at is null and j.locked_at < (now() + $2::interval - interval '4 
   and j.id = any({bigints($1)})
 returning j.id::text, 'extended' as state
 
--- name: discard
--- params: ids
+-- name: discard (ids)
 -- official: Delayed::Job#fail!: it stays as failed and can be requeued
 -- guard: only jobs that have neither failed nor run now
 update {schema}.delayed_jobs j set failed_at = now(), updated_at = now()
-where j.failed_at is null and j.locked_at is null and j.id = any({bigints($1)})
-returning j.id::text, 'failed' as state
+where j.failed_at is null and j.locked_at is null and j.id = any({bigints($1)}) returning j.id::text, 'failed' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: delayed_job_web's remove
 -- guard: only jobs that do not run
 delete from {schema}.delayed_jobs j
 where (j.failed_at is not null or j.locked_at is null) and j.id = any({bigints($1)})
 returning j.id::text, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no (plain column; smaller is sooner)
 -- guard: only jobs of another priority that have neither failed nor run now
 -- range: -2147483648..2147483647
@@ -232,19 +202,16 @@ where j.failed_at is null and j.locked_at is null and j.priority is distinct fro
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.run_at is null then 'blocked'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (plain column)
 -- guard: only jobs with another time that have neither failed nor run now
 update {schema}.delayed_jobs j set run_at = $2::timestamptz, updated_at = now()
 where j.failed_at is null and j.locked_at is null and $2::timestamptz is not null
-  and j.run_at is distinct from ($2::timestamptz)::timestamp
-  and j.id = any({bigints($1)})
+  and j.run_at is distinct from ($2::timestamptz)::timestamp and j.id = any({bigints($1)})
 returning j.id::text, case when j.run_at <= now() then 'ready' when j.attempts = 0 then 'scheduled'
                            else 'retry' end as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no (plain delete)
 -- guard: only failed jobs; completed ones are not kept by the library
 delete from {schema}.delayed_jobs j
@@ -255,8 +222,7 @@ where j.id = any(array(
     order by f.id limit coalesce($4::int, 1000) for update skip locked))
 returning j.id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'purged' as state, count(*) as n, 'failed, still to requeue' as why from {schema}.delayed_jobs f
 where f.failed_at is not null and 'failed' = any($2::text[]) and f.failed_at < coalesce($3::timestamptz, now())
   and ($1::text is null or coalesce(nullif(f.queue, ''), '(none)') = $1::text)

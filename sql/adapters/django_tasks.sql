@@ -23,8 +23,7 @@ order by 1
 
 -- name: queues
 select queue_name::text as queue, null::bool as paused, true as keeps
-from {schema}.django_tasks_database_dbtaskresult group by 1
-order by 1 limit 10000
+from {schema}.django_tasks_database_dbtaskresult group by 1 order by 1 limit 10000
 
 -- name: counts
 -- the year 9999 means at once
@@ -74,9 +73,8 @@ with looked_at as materialized (
             case when $15::text ~ '^[^/]+/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                      then split_part($15::text, '/', 2)::uuid end))
     order by j.enqueued_at desc, j.id desc
-    limit case when num_nonnulls($4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int,
-                                 $11::int) > 0
-               then coalesce($13::int, 10000) else coalesce($14::int, 100) end
+-- part: n_if_terms terms=$4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int, $11::int;
+--   n=$13; top=$14
 ), matching as (
     select w.*, e.node, e.error
     from looked_at w cross join lateral (
@@ -87,12 +85,8 @@ with looked_at as materialized (
       and ($5::text is null or e.node = $5::text)
       and ($6::text is null or case when $6::text like '~%' then strpos(lower(e.error), lower(substr($6::text, 2))) > 0
                                     else {error_key(e.error)} = {error_key($6::text)} end)
-      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
-              where strpos(lower(concat_ws(' ', w.id, w.queue_name, w.task_path, e.error)), lower(x)) = 0))
-      and ($8::interval is null or w.enqueued_at < now() - $8::interval)
-      and ($9::interval is null or w.enqueued_at > now() - $9::interval)
-      and ($10::int is null or w.tries >= $10::int)
-      and ($11::int is null or w.tries <= $11::int)
+-- part: has_words p=$7; text=w.id, w.queue_name, w.task_path, e.error
+-- part: age_and_tries created=w.enqueued_at; tries=w.tries; older=$8; younger=$9; min=$10; top=$11
     order by w.o limit coalesce($14::int, 100)
 )
 select id::text, queue_name::text as queue, task_path as kind, state, priority, tries, null::int as max_tries,
@@ -102,13 +96,9 @@ select id::text, queue_name::text as queue, task_path as kind, state, priority, 
        {ms(finished_at)} as finished_ms, node,
        null::bigint as lease, null::bigint as lease_until_ms, left(error, 300) as error, cursor,
        case when state = 'running' then started_at < now() - interval '1 h' end as stale
-from matching f
-union all
-select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', cursor, null
-from looked_at w where o = coalesce($13::int, 10000) and (select count(*) from matching) < coalesce($14::int, 100)
+-- part: end_of_jobs cursor=cursor; n=$13; top=$14
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, j.queue_name::text as queue, j.task_path as kind,
        case j.status when 'RUNNING' then 'running' when 'FAILED' then 'failed' when 'READY' then
                 case when (j.run_after <= now() or j.run_after >= '9999-01-01 00:00:00+00') is not false then 'ready'
@@ -128,11 +118,9 @@ select j.id::text, j.queue_name::text as queue, j.task_path as kind,
        left(j.args_kwargs::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.args_kwargs::text)::bigint as payload_size, left(j.return_value::text, 65536) as result,
        j.status::text as raw_state
-from {schema}.django_tasks_database_dbtaskresult j
-where j.id = any(({uuids($1)})[:1])
+from {schema}.django_tasks_database_dbtaskresult j where j.id = any(({uuids($1)})[:1])
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- one row for each worker that took the job; times and errors are known of the last one only
 select w.number::int, left(w.node, 1000) as node, case when w.number = w.n then {ms(j.started_at)} end as started_ms,
        case when w.number = w.n then {ms(j.finished_at)} end as ended_ms,
@@ -148,8 +136,7 @@ cross join lateral (select node, number, count(*) over () as n
                     from jsonb_array_elements_text(case when jsonb_typeof(j.worker_ids) = 'array' then j.worker_ids
                                                         else '[]' end)
                          with ordinality x (node, number)) w
-where j.id = any(({uuids($1)})[:1])
-order by w.number desc limit 200
+where j.id = any(({uuids($1)})[:1]) order by w.number desc limit 200
 
 -- name: nodes
 -- a worker is known by the jobs that name it last
@@ -158,8 +145,7 @@ select coalesce(worker_ids ->> -1, '(none)') as node, 'unknown' as state, null::
        string_agg(distinct queue_name, ',') as queues
 from {schema}.django_tasks_database_dbtaskresult where status = 'RUNNING' group by 1 order by 1 limit 10000
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select null::bigint as lease, coalesce(worker_ids ->> -1, '(none)') as node, queue_name::text as queue,
        1::bigint as jobs, {ms(started_at)} as started_ms, null::bigint as lease_until_ms, id::text as job_ids,
        case when jsonb_typeof(worker_ids) = 'array' then jsonb_array_length(worker_ids) else 0 end as tries,
@@ -169,45 +155,34 @@ where status = 'RUNNING' and ($1::text is null or coalesce(worker_ids ->> -1, '(
   and ($2::text is null or queue_name = $2::text)
 order by started_at, id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
--- of the newest 5000 failed jobs
+-- name: groups (queue limit)
 with failed_jobs as materialized (
-    select id, queue_name::text as queue, finished_at,
+    select id, queue_name::text as queue, finished_at as at,
            coalesce(nullif(btrim(substring(btrim(right(traceback, 2000), E' \t\r\n') from E'[^\n]*$')), ''),
                     exception_class_path) as error
     from {schema}.django_tasks_database_dbtaskresult
     where status = 'FAILED' and ($1::text is null or queue_name = $1::text) order by finished_at desc nulls last
     limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
-       {ms(min(finished_at))} as first_ms,
-       {ms(max(finished_at))} as last_ms, (array_agg(left(error, 1000) order by finished_at desc, id))[1] as sample,
-       (array_agg(id::text order by finished_at desc, id))[1] as sample_id
-from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: no (plain update: ready at once; result and error are cleared, the workers' names stay)
 -- guard: only failed jobs
 update {schema}.django_tasks_database_dbtaskresult j
 set status = 'READY', run_after = '9999-01-01 00:00:00+00', started_at = null, finished_at = null, return_value = null,
     exception_class_path = '', traceback = ''
-where j.status = 'FAILED' and j.id = any({uuids($1)})
-returning j.id::text, 'ready' as state
+where j.status = 'FAILED' and j.id = any({uuids($1)}) returning j.id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (plain update: ready at once)
 -- guard: only running jobs
 -- confirm: there is no heartbeat: if the worker still runs the job, it will run twice
 update {schema}.django_tasks_database_dbtaskresult j set status = 'READY', run_after = '9999-01-01 00:00:00+00',
                                                          started_at = null
-where j.status = 'RUNNING' and j.id = any({uuids($1)})
-returning j.id::text, 'ready' as state
+where j.status = 'RUNNING' and j.id = any({uuids($1)}) returning j.id::text, 'ready' as state
 
--- name: release_where
--- params: node expired_only
+-- name: release_where (node expired_only)
 -- official: no (plain update: ready at once)
 -- guard: only running jobs; with expired only, those that run for an hour
 -- confirm: there is no heartbeat: what the worker still runs will run twice
@@ -217,16 +192,13 @@ where j.status = 'RUNNING' and coalesce(j.worker_ids ->> -1, '(none)') = $1::tex
   and (j.started_at < now() - interval '1 h' or j.started_at is null or not coalesce($2::boolean, true))
 returning j.id::text, 'ready' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: the result's own delete
 -- guard: only jobs that do not run
-delete from {schema}.django_tasks_database_dbtaskresult j
-where j.status <> 'RUNNING' and j.id = any({uuids($1)})
+delete from {schema}.django_tasks_database_dbtaskresult j where j.status <> 'RUNNING' and j.id = any({uuids($1)})
 returning j.id::text, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no (plain column; larger is sooner)
 -- guard: only jobs of another priority that wait
 -- range: -100..100
@@ -236,8 +208,7 @@ returning j.id::text,
           case when (j.run_after <= now() or j.run_after >= '9999-01-01 00:00:00+00') is not false then 'ready'
                            when j.worker_ids -> 0 is null then 'scheduled' else 'retry' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (plain column)
 -- guard: only jobs with another time that wait; times before the year 9999, which stands for at once
 update {schema}.django_tasks_database_dbtaskresult j set run_after = $2::timestamptz
@@ -246,25 +217,23 @@ where j.status = 'READY' and $2::timestamptz < '9999-01-01 00:00:00+00' and j.ru
 returning j.id::text, case when j.run_after <= now() then 'ready' when j.worker_ids -> 0 is null then 'scheduled'
                            else 'retry' end as state
 
--- name: purge
--- params: queue raw_states before limit
+-- name: purge (queue raw_states before limit)
 -- official: prune_db_task_results
 -- guard: only finished jobs
 delete from {schema}.django_tasks_database_dbtaskresult j
 where j.id = any(array(
     select f.id from {schema}.django_tasks_database_dbtaskresult f
+-- part purged:
     where f.status = any(coalesce($2::text[], '{SUCCESSFUL,SUCCEEDED}'))
       and f.status in ('SUCCESSFUL', 'SUCCEEDED', 'FAILED')
       and f.finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or f.queue_name = $1::text)
+-- end part
     limit coalesce($4::int, 1000) for update skip locked))
 returning j.id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue raw_states before
+-- name: purge_preview (queue raw_states before)
 select 'purged' as state, count(*) as n, case f.status when 'FAILED' then 'failed, still to requeue'
                                               else 'completed' end as why
 from {schema}.django_tasks_database_dbtaskresult f
-where f.status = any(coalesce($2::text[], '{SUCCESSFUL,SUCCEEDED}'))
-  and f.status in ('SUCCESSFUL', 'SUCCEEDED', 'FAILED')
-  and f.finished_at < coalesce($3::timestamptz, now()) and ($1::text is null or f.queue_name = $1::text)
+-- part: purged
 group by 3

@@ -15,15 +15,10 @@
 --   run are shown.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'good_jobs' and c.relkind in ('r', 'p')
-                and a.attname = 'locked_by_id')
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_processes'
-                                       and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'good_job_settings'
-                                       and c.relkind in ('r', 'p'))
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='good_jobs'; column='locked_by_id'
+-- part: has_table table='good_job_processes'
+-- part: has_table table='good_job_settings'
 order by 1
 
 -- name: version
@@ -47,8 +42,7 @@ with recursive queue_names as (
 )
 select coalesce(q.queue, p.queue) as queue, p.queue is not null as paused, null::text as info
 from (select queue from queue_names where queue is not null) q
-full join (select distinct on (queue) * from paused order by queue) p on p.queue = q.queue
-order by 1
+full join (select distinct on (queue) * from paused order by queue) p on p.queue = q.queue order by 1
 
 -- name: counts
 -- unfinished jobs and failed ones, each by its partial index
@@ -68,9 +62,7 @@ group by 1
 
 -- name: counts_final
 -- cost: reads all finished jobs; of more than five million jobs a sample
-with size as materialized (
-    select greatest(reltuples, 1)::float8 as n from pg_class where oid = format('%I.good_jobs', {schema_lit})::regclass
-)
+-- part: table_size table='%I.good_jobs'
 select queue, sum(n)::bigint as completed, null::bigint as cancelled, bool_or(approx) as approx
 from (select coalesce(queue_name, '') as queue, count(*)::numeric as n, false as approx from {schema}.good_jobs
       where finished_at is not null and error is null and (select n <= 5e6 from size) group by 1
@@ -89,13 +81,8 @@ group by 1
 -- first), then failed ones, then completed ones, newest first. Each arm stops when it has found enough or has read n
 -- rows; a row without an id gives the cursor to continue from.
 with params as not materialized (
-    select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
-           case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
-           case when $5::text not like '~%' then {error_key($5::text)} end as error_key,
-           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older,
-           $10::interval as younger, $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how,
-           substr($13::text, 2) as inside, $14::text[] as path, coalesce($15::int, 10000) as n,
-           coalesce($16::int, 100) as top, nullif(split_part($17::text, '/', 1), '')::int as c_arm,
+-- part: search
+           nullif(split_part($17::text, '/', 1), '')::int as c_arm,
            nullif(split_part($17::text, '/', 2), '')::uuid as c_id,
            substring($17::text from '^[^/]*/[^/]*/(.*)$')::timestamp as c_at,
            case when $8::text[] is null and ($2::text[] is null or $2::text[] && '{running,ready,scheduled,retry}')
@@ -133,21 +120,9 @@ with params as not materialized (
     where (p.states is null or e.norm = any(p.states)) and (p.kind is null or c.job_class = p.kind)
       and (p.node is null or (c.locked_by_id::text = p.node and c.performed_at is not null))
       and (p.error_key is null or {error_key(c.error)} = p.error_key)
-      and (p.part is null or strpos(lower(c.error), p.part) > 0)
-      and (p.older is null or c.created_at < now() - p.older)
-      and (p.younger is null or c.created_at > now() - p.younger)
-      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries)
-      and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
-      and (p.words is null or not exists (select from unnest(p.words) w
-               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
-      and (p.not_words is null or not exists (select from unnest(p.not_words) w
-               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
-      and (p.inside is null
-           or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)),
-                                                   lower(p.inside)) > 0
-                                    when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
-                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path),
-                                                lower(p.inside)) > 0 end)
+-- part: text_terms error=c.error; created=c.created_at; tries=coalesce(c.executions_count, 0); text=c.id, c.queue_name,
+--   c.job_class, c.error
+-- part: payload_term json=(c.serialized_params -> 'arguments')
     limit (select top from params)
 ), stop_unfinished as materialized (
     -- the search ended early: the cursor to continue from
@@ -165,21 +140,9 @@ with params as not materialized (
       and (c.arm <> 3 or c.error is null) and (p.kind is null or c.job_class = p.kind)
       and (p.node is null or c.locked_by_id::text = p.node)
       and (p.error_key is null or {error_key(c.error)} = p.error_key)
-      and (p.part is null or strpos(lower(c.error), p.part) > 0)
-      and (p.older is null or c.created_at < now() - p.older)
-      and (p.younger is null or c.created_at > now() - p.younger)
-      and (p.min_tries is null or coalesce(c.executions_count, 0) >= p.min_tries)
-      and (p.top_tries is null or coalesce(c.executions_count, 0) <= p.top_tries)
-      and (p.words is null or not exists (select from unnest(p.words) w
-               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) = 0))
-      and (p.not_words is null or not exists (select from unnest(p.not_words) w
-               where strpos(lower(concat_ws(' ', c.id, c.queue_name, c.job_class, c.error)), lower(w)) > 0))
-      and (p.inside is null
-           or case when p.path is null then strpos(lower(left((c.serialized_params -> 'arguments')::text, 1000000)),
-                                                   lower(p.inside)) > 0
-                                    when p.how = '=' then (c.serialized_params -> 'arguments') #>> p.path = p.inside
-                                    else strpos(lower((c.serialized_params -> 'arguments') #>> p.path),
-                                                lower(p.inside)) > 0 end)
+-- part: text_terms error=c.error; created=c.created_at; tries=coalesce(c.executions_count, 0); text=c.id, c.queue_name,
+--   c.job_class, c.error
+-- part: payload_term json=(c.serialized_params -> 'arguments')
       and (select count(*) from matching_unfinished) < (select top from params)
       and not exists (select from stop_unfinished)
     limit (select top from params)
@@ -195,37 +158,39 @@ with params as not materialized (
     select *, row_number() over (order by arm, case when arm = 1 then at end, case when arm = 1 then id end, at desc,
                                           id desc) as place
     from (select * from matching_unfinished union all select * from matching_finished) f
-    where arm <= coalesce((select min(arm) from stop_finished), 4)
-    order by place limit (select top from params)
+    where arm <= coalesce((select min(arm) from stop_finished), 4) order by place limit (select top from params)
 ), locks as materialized (
+-- part locks:
     select (classid::bigint << 32) | objid::bigint as key from pg_locks
     where locktype = 'advisory' and objsubid = 1 and granted
       and database = (select oid from pg_database where datname = current_database())
 )
-select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms,
-       z.started_ms, z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
+-- end part
+-- part: job_columns_z
 from (
-    select f.id::text, coalesce(f.queue_name, '') as queue,
-           coalesce(f.job_class, f.serialized_params ->> 'job_class', '') as kind,
-           case when f.finished_at is not null and f.error is not null then 'failed'
-                when f.finished_at is not null then 'completed'
-                when f.performed_at is not null then 'running'
-                when f.scheduled_at is null or f.scheduled_at <= now() then 'ready'
-                when f.error is not null then 'retry' else 'scheduled' end as state,
-           f.priority,
-           greatest(greatest(coalesce(f.executions_count, 0), 0) - (f.finished_at is null
-                                                                    and f.performed_at is not null)::int, 0) as tries,
-           null::int as max_tries, {ms(f.created_at)} as created_ms, {ms(f.scheduled_at)} as run_after_ms,
-           {ms(coalesce(f.finished_at, f.performed_at, f.updated_at))} as changed_ms,
-           {ms(f.performed_at)} as started_ms, {ms(f.finished_at)} as finished_ms,
-           f.locked_by_id::text as node, null::bigint as lease_until_ms, left(f.error, 300) as error,
-           f.arm || '/' || f.id || '/' || f.at as cursor, f.finished_at is null and f.performed_at is not null
-               and ('x' || substr(md5('good_jobs-' || f.id::text), 1, 16))::bit(64)::bigint
+-- part columns:
+    select j.id::text, coalesce(j.queue_name, '') as queue,
+           coalesce(j.job_class, j.serialized_params ->> 'job_class', '') as kind,
+           case when j.finished_at is not null and j.error is not null then 'failed'
+                when j.finished_at is not null then 'completed'
+                when j.performed_at is not null then 'running'
+                when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
+                when j.error is not null then 'retry' else 'scheduled' end as state,
+           j.priority,
+           greatest(greatest(coalesce(j.executions_count, 0), 0) - (j.finished_at is null
+                                                                    and j.performed_at is not null)::int, 0) as tries,
+           null::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
+           {ms(coalesce(j.finished_at, j.performed_at, j.updated_at))} as changed_ms,
+           {ms(j.performed_at)} as started_ms, {ms(j.finished_at)} as finished_ms,
+-- end part
+           j.locked_by_id::text as node, null::bigint as lease_until_ms, left(j.error, 300) as error,
+           j.arm || '/' || j.id || '/' || j.at as cursor, j.finished_at is null and j.performed_at is not null
+               and ('x' || substr(md5('good_jobs-' || j.id::text), 1, 16))::bit(64)::bigint
         not in (select key from locks)
                and not exists (select from {schema}.good_job_processes w
-                               where w.id = f.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
-           f.place, 0 as mark
-    from found f
+                               where w.id = j.locked_by_id and w.updated_at > now() - interval '5 min') as stale,
+           j.place, 0 as mark
+    from found j
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '',
            s.arm || '/' || s.id || '/' || s.at, null, 1000000, 1
@@ -233,21 +198,8 @@ from (
           limit 1) s, params p where p.ids is null
 ) z order by z.place, z.mark
 
--- name: job
--- params: ids
-select j.id::text, coalesce(j.queue_name, '') as queue,
-       coalesce(j.job_class, j.serialized_params ->> 'job_class', '') as kind,
-       case when j.finished_at is not null and j.error is not null then 'failed'
-            when j.finished_at is not null then 'completed'
-            when j.performed_at is not null then 'running'
-            when j.scheduled_at is null or j.scheduled_at <= now() then 'ready'
-            when j.error is not null then 'retry' else 'scheduled' end as state,
-       j.priority,
-       greatest(greatest(coalesce(j.executions_count, 0), 0) - (j.finished_at is null
-                                                                and j.performed_at is not null)::int, 0) as tries,
-       null::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.scheduled_at)} as run_after_ms,
-       {ms(coalesce(j.finished_at, j.performed_at, j.updated_at))} as changed_ms,
-       {ms(j.performed_at)} as started_ms, {ms(j.finished_at)} as finished_ms,
+-- name: job (ids)
+-- part: columns
        j.locked_by_id::text as node, null::bigint as lease_until_ms, j.error, null::text as cursor,
        j.finished_at is null and j.performed_at is not null and not exists (
            select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
@@ -260,27 +212,21 @@ select j.id::text, coalesce(j.queue_name, '') as queue,
        case when j.serialized_params -> 'arguments' is null then '' else 'json' end as payload_format,
        'application/json' as payload_type,
        octet_length((j.serialized_params -> 'arguments')::text)::bigint as payload_size
-from {schema}.good_jobs j
-where j.id = ({uuids($1)})[1]
+from {schema}.good_jobs j where j.id = ({uuids($1)})[1]
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 select row_number() over (order by e.created_at)::int as number, e.process_id::text as node,
        {ms(e.created_at)} as started_ms, {ms(e.finished_at)} as ended_ms,
        case when e.error is not null then 'failed' when e.finished_at is not null then 'completed'
             else 'running' end as outcome, e.error,
        left(array_to_string(e.error_backtrace, e'\n'), 65536) as trace
-from {schema}.good_job_executions e
-where e.active_job_id = ({uuids($1)})[1]
-order by e.created_at desc limit 200
+from {schema}.good_job_executions e where e.active_job_id = ({uuids($1)})[1] order by e.created_at desc limit 200
 
 -- name: nodes
 -- a process holds an advisory lock while it lives, or refreshes its row every half minute
 with locks as materialized (
-    select (classid::bigint << 32) | objid::bigint as key from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted
-      and database = (select oid from pg_database where datname = current_database())
-), running_rows as materialized (
+-- part: locks
+    , running_rows as materialized (
     select locked_by_id, count(*) as running, string_agg(distinct queue_name, ',' order by queue_name) as queues,
            count(*) filter (where ('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint
                                 not in (select key from locks)) as free
@@ -302,63 +248,22 @@ select coalesce(w.id, r.locked_by_id)::text as node,
        coalesce(r.queues, '') as queues, case when w.locked then true
                                               when w.updated_at > now() - interval '5 min' then null
                                               else false end as session_alive
-from processes w full join running_rows r on r.locked_by_id = w.id
-order by 1
+from processes w full join running_rows r on r.locked_by_id = w.id order by 1
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 with failed_jobs as materialized (
-    select id, coalesce(queue_name, '') as queue, finished_at, left(error, 1000) as error
-    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc limit 5000
-), keyed as (
-    select f.*, {error_key(f.error)} as error_key from failed_jobs f where $1::text is null or f.queue = $1::text
-)
-select error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
-       {ms(min(finished_at))} as first_ms, {ms(max(finished_at))} as last_ms,
-       (array_agg(error order by finished_at desc))[1] as sample,
-       (array_agg(id::text order by finished_at desc))[1] as sample_id
-from keyed k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
-
--- name: groups_by
--- params: settings queue limit n
--- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
-with failed_jobs as materialized (
+-- part failed_jobs:
     select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node,
            finished_at as at, left(error, 1000) as error
     from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc
-    limit coalesce($4::int, 5000)
-), grouped as (
-    select f.*, coalesce({error_key(f.error)}, '') as error_key,
-           case $1::text when 'kind' then f.kind when 'node' then f.node
-                when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
-    from failed_jobs f where $2::text is null or f.queue = $2::text
+-- end part
+    limit 5000
 )
-select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue,
-       count(*) as n, (select count(*) from failed_jobs) >= coalesce($4::int, 5000) as capped,
-       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
-       (array_agg(id order by at desc))[1] as sample_id
-from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+-- part: groups newest=at
 
--- name: fail_times
--- params: queue n
--- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour; of the newest n
-with failed_jobs as materialized (
-    select id::text, coalesce(queue_name, '') as queue, coalesce(job_class, '') as kind, locked_by_id::text as node,
-           finished_at as at, left(error, 1000) as error
-    from {schema}.good_jobs where finished_at is not null and error is not null order by finished_at desc
-    limit coalesce($2::int, 5000)
-)
-select queue, coalesce({error_key(f.error)}, '') as error_key,
-       (floor(extract(epoch from least(at, '9999-12-31')) / 1800) * 1800000)::bigint as at_ms, count(*) as n,
-       count(*) filter (where at > now() - interval '1 h') as hour,
-       case when (select count(*) from failed_jobs) >= coalesce($2::int, 5000)
-            then (select {ms(min(at))} from failed_jobs) end as since_ms
-from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '24 h'
-group by 1, 2, 3
+-- part: failures utc=f.at; now=now()
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 -- the cron keys of existing jobs, found by skipping through the index, and those that are switched off
 with recursive cron_keys as (
     select min(cron_key) as key from {schema}.good_jobs where cron_key is not null
@@ -381,21 +286,20 @@ select s.name, '' as cron, '' as tz, coalesce(j.queue_name, '') as queue, coales
        null::bigint as next_run_ms, j.id::text as last_job, left(j.error, 300) as last_error
 from switched s left join lateral (select * from {schema}.good_jobs j where j.cron_key = s.name
                           order by j.cron_at desc nulls last limit 1) j on true
-where $1::text is null or s.name = $1::text
-order by 1
+where $1::text is null or s.name = $1::text order by 1
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: retry_job
 -- guard: only a failed job that no session has locked
 with chosen as materialized (
-    select id from {schema}.good_jobs
-    where id = any({uuids($1)})
+    select id from {schema}.good_jobs where id = any({uuids($1)})
       and finished_at is not null and error is not null and jsonb_typeof(serialized_params) = 'object' order by id
+-- part locked:
 ), locked as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
     from chosen
 ), updated as (
+-- end part
     update {schema}.good_jobs j
     set scheduled_at = now(), performed_at = null, finished_at = null, locked_by_id = null, locked_at = null,
         error_event = 3, updated_at = now(), serialized_params = jsonb_set(j.serialized_params, '{executions}',
@@ -411,21 +315,20 @@ select u.id::text, 'ready' as state, null::text as why from updated u, told wher
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: discard
--- params: ids reason
+-- name: discard (ids reason)
 -- official: discard_job
 -- guard: only an unfinished job that no session has locked and no live process holds; none of a batch, which only
 --   GoodJob can close
 with chosen as materialized (
-    select id, locked_by_id from {schema}.good_jobs
-    where id = any({uuids($1)}) and finished_at is null order by id
+    select id, locked_by_id from {schema}.good_jobs where id = any({uuids($1)}) and finished_at is null order by id
+-- part locked_with_holder:
 ), locked as materialized (
     select id, locked_by_id,
            pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
     from chosen
 ), updated as (
-    update {schema}.good_jobs j
-    set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: '
+-- end part
+    update {schema}.good_jobs j set finished_at = now(), error = 'GoodJob::Job::DiscardJobError: '
         || coalesce(nullif($2::text, ''), 'discarded by an operator'), error_event = 5,
         locked_by_id = null, locked_at = null, updated_at = now()
     from locked l where l.got and j.id = l.id and j.finished_at is null and j.batch_id is null
@@ -440,14 +343,12 @@ select u.id::text, 'failed' as state, null::text as why from updated u
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: destroy_job
 -- guard: only a finished job that no session has locked
 -- confirm: The jobs and what is known of their runs are gone for good.
 with chosen as materialized (
-    select id from {schema}.good_jobs
-    where id = any({uuids($1)}) and finished_at is not null order by id
+    select id from {schema}.good_jobs where id = any({uuids($1)}) and finished_at is not null order by id
 ), locked as materialized (
     select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
     from chosen
@@ -461,17 +362,13 @@ select d.id::text, 'deleted' as state, null::text as why from deleted d
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no
 -- guard: only a job of another priority that waits and that no session has locked
 with chosen as materialized (
     select id from {schema}.good_jobs
     where id = any({uuids($1)}) and finished_at is null and performed_at is null order by id
-), locked as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
-    from chosen
-), updated as (
+-- part: locked
     update {schema}.good_jobs j set priority = $2::int, updated_at = now()
     from locked l where l.got and j.id = l.id and j.finished_at is null and j.performed_at is null
       and j.priority is distinct from $2::int
@@ -483,18 +380,12 @@ from updated u
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: reschedule_job
 -- guard: only an unfinished job with another time that no session has locked and no live process holds
 with chosen as materialized (
-    select id, locked_by_id from {schema}.good_jobs
-    where id = any({uuids($1)}) and finished_at is null order by id
-), locked as materialized (
-    select id, locked_by_id,
-           pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
-    from chosen
-), updated as (
+    select id, locked_by_id from {schema}.good_jobs where id = any({uuids($1)}) and finished_at is null order by id
+-- part: locked_with_holder
     update {schema}.good_jobs j set scheduled_at = $2::timestamptz, updated_at = now()
     from locked l where l.got and j.id = l.id and j.finished_at is null and $2::timestamptz is not null
              and j.scheduled_at is distinct from $2::timestamptz
@@ -510,15 +401,12 @@ select id::text, case when performed_at is not null then 'running' when schedule
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: release_where
--- params: node
+-- name: release_where (node)
 -- official: Process.cleanup
 -- guard: only jobs of a process that is gone: no row or silent for five minutes, and no lock of its own or on the job
 with locks as materialized (
-    select (classid::bigint << 32) | objid::bigint as key from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted
-      and database = (select oid from pg_database where datname = current_database())
-), dead as materialized (
+-- part: locks
+    , dead as materialized (
     select case when $1::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $1::text::uuid end as id
     where not exists (
         select from {schema}.good_job_processes w where w.id::text = lower($1::text)
@@ -527,10 +415,7 @@ with locks as materialized (
                    in (select key from locks)))
 ), chosen as materialized (
     select j.id from {schema}.good_jobs j join dead d on d.id = j.locked_by_id where j.finished_at is null order by j.id
-), locked as materialized (
-    select id, pg_try_advisory_xact_lock(('x' || substr(md5('good_jobs-' || id::text), 1, 16))::bit(64)::bigint) as got
-    from chosen
-), updated as (
+-- part: locked
     update {schema}.good_jobs j set locked_by_id = null, locked_at = null, updated_at = now()
     from locked l, dead where l.got and j.id = l.id and j.locked_by_id = dead.id and j.finished_at is null
     returning j.id
@@ -542,8 +427,7 @@ select id::text, 'ready' as state, null::text as why from updated u
 union all
 select l.id::text, null, 'another session has locked it' from locked l where not l.got
 
--- name: terminate
--- params: node
+-- name: terminate (node)
 -- official: no
 -- guard: only sessions that hold the locks of this process' jobs; a superuser's only if you are one, too
 -- confirm: The process' database sessions end. Their open transactions are rolled back, and the jobs of the process run
@@ -560,8 +444,7 @@ with lock_keys as materialized (
 )
 select pid::text as id, 'terminated' as state from sessions s where pg_terminate_backend(pid)
 
--- name: pause
--- params: queue force
+-- name: pause (queue force)
 -- official: GoodJob.pause(queue: ...)
 -- guard: only a queue that is not paused and has unfinished or failed jobs; --create pauses any other
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
@@ -578,17 +461,14 @@ on conflict (key) do update set value = jsonb_set(s.value, '{queues}',
     where not coalesce(s.value -> 'queues', '[]') ? $1::text
 returning $1::text as id, 'paused' as state
 
--- name: resume
--- params: queue
+-- name: resume (queue)
 -- official: GoodJob.unpause(queue: ...)
 -- guard: only a queue that is paused
 update {schema}.good_job_settings s set value = jsonb_set(s.value, '{queues}', (s.value -> 'queues') - $1::text),
                                         updated_at = now()
-where key = 'pauses' and s.value -> 'queues' ? $1::text
-returning $1::text as id, 'active' as state
+where key = 'pauses' and s.value -> 'queues' ? $1::text returning $1::text as id, 'active' as state
 
--- name: cron_pause
--- params: schedule force
+-- name: cron_pause (schedule force)
 -- official: CronEntry#disable
 -- guard: only a schedule that is switched on and has jobs, or was switched on here; --create takes any other
 with enabled as (
@@ -596,21 +476,18 @@ with enabled as (
     where s.key = 'cron_keys_enabled' and s.value ? $1::text
 )
 insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
-select 'cron_keys_disabled', jsonb_build_array($1::text), now(), now()
-where $1::text is not null
+select 'cron_keys_disabled', jsonb_build_array($1::text), now(), now() where $1::text is not null
   and (coalesce($2::boolean, false) or exists (select from {schema}.good_jobs where cron_key = $1::text)
        or exists (select from {schema}.good_job_settings k where k.key = 'cron_keys_enabled' and k.value ? $1::text))
 on conflict (key) do update set value = s.value || to_jsonb($1::text), updated_at = now() where not s.value ? $1::text
 returning $1::text as id, 'paused' as state
 
--- name: cron_resume
--- params: schedule
+-- name: cron_resume (schedule)
 -- official: CronEntry#enable
 -- guard: only a schedule that is switched off
 with disabled as (
     update {schema}.good_job_settings s set value = s.value - $1::text, updated_at = now()
-    where s.key = 'cron_keys_disabled' and s.value ? $1::text
-    returning 1
+    where s.key = 'cron_keys_disabled' and s.value ? $1::text returning 1
 ), enabled as (
     insert into {schema}.good_job_settings as s (key, value, created_at, updated_at)
     select 'cron_keys_enabled', jsonb_build_array($1::text), now(), now() from disabled
@@ -619,18 +496,19 @@ with disabled as (
 )
 select $1::text as id, 'active' as state from disabled d
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: GoodJob.cleanup_preserved_jobs
 -- guard: only finished jobs
 -- confirm: The jobs and what is known of their runs are gone for good.
 with deleted as (
     delete from {schema}.good_jobs where id = any(array(
         select id from {schema}.good_jobs
+-- part purged:
         where finished_at is not null and finished_at < coalesce($3::timestamptz, now())
           and ($1::text is null or coalesce(queue_name, '') = $1::text)
           and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}')
                or (error is not null and $2::text[] @> '{failed}'))
+-- end part
         order by finished_at limit coalesce($4::int, 1000) for update skip locked))
     returning id, active_job_id
 ), executions as (
@@ -638,11 +516,7 @@ with deleted as (
 )
 select id::text, 'deleted' as state from deleted d
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'deleted' as state, count(*) as n, null::text as why from {schema}.good_jobs
-where finished_at is not null and finished_at < coalesce($3::timestamptz, now())
-  and ($1::text is null or coalesce(queue_name, '') = $1::text)
-  and ((error is null and coalesce($2::text[], '{completed}') @> '{completed}')
-       or (error is not null and $2::text[] @> '{failed}'))
+-- part: purged
 having count(*) > 0

@@ -14,11 +14,8 @@
 -- note: Locks have no heartbeat: the engine takes back what has been locked for four hours.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = '_private_jobs' and c.relkind in ('r', 'p')
-                and a.attname = 'job_queue_id')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='_private_jobs'; column='job_queue_id'
   and exists (select from pg_proc p where p.pronamespace = n.oid and p.proname = 'force_unlock_workers')
 order by 1
 
@@ -45,17 +42,14 @@ with sample as materialized (
            count(*) filter (where j.is_available and j.run_at <= now() and q.locked_at is null) as ready,
            min(j.run_at) filter (where j.is_available and j.run_at <= now() and q.locked_at is null) as oldest
     from {schema}._private_jobs j tablesample system ((select 100 * part from sample))
-    left join {schema}._private_job_queues q on q.id = j.job_queue_id
-    group by j.task_id
+    left join {schema}._private_job_queues q on q.id = j.job_queue_id group by j.task_id
 )
 select t.identifier as queue, round(coalesce(c.scheduled, 0) / s.part)::bigint as scheduled,
        round(coalesce(c.ready, 0) / s.part)::bigint as ready, round(coalesce(c.retry, 0) / s.part)::bigint as retry,
        round(coalesce(c.running, 0) / s.part)::bigint as running,
        round(coalesce(c.failed, 0) / s.part)::bigint as failed,
-       {ms(c.oldest)} as oldest_ms, round(coalesce(c.blocked, 0) / s.part)::bigint as blocked,
-       s.part < 1 as approx
-from sample s cross join {schema}._private_tasks t left join counted c on c.task_id = t.id
-order by t.identifier
+       {ms(c.oldest)} as oldest_ms, round(coalesce(c.blocked, 0) / s.part)::bigint as blocked, s.part < 1 as approx
+from sample s cross join {schema}._private_tasks t left join counted c on c.task_id = t.id order by t.identifier
 
 -- name: jobs
 -- params: queue states kind node error words not_words older_than younger_than min_tries top_tries ids n limit cursor
@@ -66,41 +60,31 @@ order by t.identifier
 with looked_at as materialized (
     select j.id, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority, j.attempts,
            j.max_attempts, j.created_at, j.run_at, j.updated_at, j.locked_at, j.locked_by, j.last_error
+-- part jobs_and_state:
     from {schema}._private_jobs j
     join {schema}._private_tasks t on t.id = j.task_id
     left join {schema}._private_job_queues q on q.id = j.job_queue_id
     cross join lateral (
         select case when j.locked_at is not null then 'running' when j.attempts >= j.max_attempts then 'failed'
                     when j.run_at > now() and j.attempts > 0 then 'retry' when j.run_at > now() then 'scheduled'
-                    when q.locked_at is not null then 'blocked' else 'ready' end as state) s
+                    when q.locked_at is not null then 'blocked' else 'ready' end as state
+-- end part
+    ) s
     where ($1::text is null or t.identifier = $1::text)
       and ($2::text[] is null or s.state = any($2::text[]))
       and ($3::text is null or q.queue_name = $3::text)
       and ($4::text is null or j.locked_by = $4::text)
       and ($5::text is null or j.last_error is not null or s.state = 'failed')
-      and ($8::interval is null or j.created_at < now() - $8::interval)
-      and ($9::interval is null or j.created_at > now() - $9::interval)
-      and ($10::int is null or j.attempts >= $10::int)
-      and ($11::int is null or j.attempts <= $11::int)
+-- part: age_and_tries created=j.created_at; tries=j.attempts; older=$8; younger=$9; min=$10; top=$11
       and ($12::text[] is null or j.id = any({bigints($12)}))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
-    limit case when $5::text is null and $6::text[] is null and $7::text[] is null then coalesce($14::int, 100)
-               else coalesce($13::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($5::text is null
-           or case when $5::text like '~%' then strpos(lower(last_error), lower(substr($5::text, 2))) > 0
-                                    else coalesce({error_key(last_error)}, case when state = 'failed' then '' end)
-                                         = {error_key($5::text)} end)
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-              where strpos(lower(concat_ws(' ', id, queue, kind, last_error)), lower(x)) = 0))
-      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
-              where strpos(lower(concat_ws(' ', id, queue, kind, last_error)), lower(x)) > 0))
+-- part: order_of_texts error=$5; words=$6; not_words=$7; n=$13; top=$14; text=last_error
+-- part: has_words p=$6; text=id, queue, kind, last_error
+-- part: lacks_words p=$7; text=id, queue, kind, last_error
     order by id desc limit coalesce($14::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease, lease_until_ms, error, cursor, stale
+-- part: job_columns
 from (
     select id::text, queue, kind, state, priority::int, greatest(attempts - (state = 'running')::int, 0) as tries,
            max_attempts::int as max_tries, {ms(created_at)} as created_ms, {ms(run_at)} as run_after_ms,
@@ -116,35 +100,22 @@ from (
            left(last_error, 300) as error, id::text as cursor,
            case when state = 'running' then locked_at < now() - interval '4 h' end as stale, id as place, 0 as mark
     from matching
-    union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null,
-           min(id), 1
-    from looked_at
-    where not ($5::text is null and $6::text[] is null and $7::text[] is null)
-    having count(*) >= coalesce($13::int, 10000) and (select count(*) from matching) < coalesce($14::int, 100)
+-- part: end_of_texts error=$5; words=$6; not_words=$7; n=$13; top=$14
 ) z order by mark, place desc
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, t.identifier as queue, coalesce(q.queue_name, '') as kind, s.state, j.priority::int,
        greatest(j.attempts - (s.state = 'running')::int, 0) as tries,
-       j.max_attempts::int as max_tries, {ms(j.created_at)} as created_ms,
-       {ms(j.run_at)} as run_after_ms,
-       {ms(greatest(j.updated_at, j.locked_at, s.ended))} as changed_ms,
-       {ms(j.locked_at)} as started_ms,
+       j.max_attempts::int as max_tries, {ms(j.created_at)} as created_ms, {ms(j.run_at)} as run_after_ms,
+       {ms(greatest(j.updated_at, j.locked_at, s.ended))} as changed_ms, {ms(j.locked_at)} as started_ms,
        {ms(case when s.state = 'failed' then greatest(j.updated_at, s.ended) end)} as finished_ms,
        j.locked_by as node, null::bigint as lease, {ms(j.locked_at)} + 14400000 as lease_until_ms,
        j.last_error as error, null::text as cursor,
        case when s.state = 'running' then j.locked_at < now() - interval '4 h' end as stale, j.key as unique_key,
        left(j.payload::text, 1000000) as payload, 'json' as payload_format, 'application/json' as payload_type,
        octet_length(j.payload::text)::bigint as payload_size
-from {schema}._private_jobs j
-join {schema}._private_tasks t on t.id = j.task_id
-left join {schema}._private_job_queues q on q.id = j.job_queue_id
-cross join lateral (
-    select case when j.locked_at is not null then 'running' when j.attempts >= j.max_attempts then 'failed'
-                when j.run_at > now() and j.attempts > 0 then 'retry' when j.run_at > now() then 'scheduled'
-                when q.locked_at is not null then 'blocked' else 'ready' end as state,
+-- part: jobs_and_state
+,
            case when j.locked_at is null and j.attempts >= j.max_attempts then
                least(now(), greatest(j.run_at, '2000-01-01') - exp(
                    least(j.attempts, 10)) * interval '1 s') end as ended) s
@@ -163,8 +134,7 @@ from (select j.locked_by as node, j.locked_at, t.identifier as queue, true as jo
       select locked_by, locked_at, null, false from {schema}._private_job_queues where locked_by is not null) l
 group by node order by node
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select j.id as lease, j.locked_by as node, t.identifier as queue, 1::bigint as jobs, {ms(j.locked_at)} as started_ms,
        {ms(j.locked_at)} + 14400000 as lease_until_ms, j.id::text as job_ids,
        greatest(j.attempts - 1, 0) as tries, j.max_attempts::int as max_tries,
@@ -174,8 +144,7 @@ where j.locked_by is not null and ($1::text is null or j.locked_by = $1::text)
   and ($2::text is null or t.identifier = $2::text)
 order by j.locked_at, j.id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 with failed_jobs as materialized (
     select j.id, t.identifier as queue, j.last_error as error,
            greatest(j.updated_at,
@@ -184,25 +153,17 @@ with failed_jobs as materialized (
     where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
     order by j.id desc limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
-       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       (array_agg(left(error, 1000) order by at desc))[1] as sample,
-       (array_agg(id::text order by at desc))[1] as sample_id
-from (select *, coalesce({error_key(error)}, '') as error_key from failed_jobs) g
-group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 -- their cron expressions are in the application's crontab file
 select identifier as name, '' as cron, 'UTC' as tz, '' as queue, '' as kind, 'active' as state,
        {ms(last_execution)} as last_run_ms, null::text as last_outcome, null::bigint as next_run_ms,
        'the crontab is a file of the application' as comment, {ms(known_since)} as created_ms
 from {schema}._private_known_crontabs
-where $1::text is null or identifier = $1::text
-order by identifier
+where $1::text is null or identifier = $1::text order by identifier
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: reschedule_jobs(run_at := now(), attempts := 0 if none is left)
 -- guard: only jobs that do not run and are not ready already
 with chosen as materialized (
@@ -215,15 +176,13 @@ from (select array_agg(id) filter (where over) as ended, array_agg(id) filter (w
 cross join lateral (select id from {schema}.reschedule_jobs(x.ended, run_at := now(), attempts := 0)
                     union all select id from {schema}.reschedule_jobs(x.waiting, run_at := now())) r
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (force_unlock_workers, for one job)
 -- guard: only jobs that a worker holds
 -- confirm: a worker that is still alive goes on with the job: it may run twice, and the first success deletes it
 with chosen as (
     select id, locked_by, job_queue_id from {schema}._private_jobs
-    where id = any({bigints($1)}) and locked_at is not null
-    order by id for update
+    where id = any({bigints($1)}) and locked_at is not null order by id for update
 ), updated as (
     update {schema}._private_jobs k set locked_at = null, locked_by = null from chosen j where k.id = j.id
     returning k.id, case when k.attempts >= k.max_attempts then 'failed' when k.run_at > now() then 'retry'
@@ -234,8 +193,7 @@ with chosen as (
 )
 select id::text, state from updated u where (select count(*) from queue_locks) >= 0
 
--- name: release_where
--- params: node expired_only
+-- name: release_where (node expired_only)
 -- official: force_unlock_workers
 -- confirm: a worker that is still alive goes on with its jobs: they may run twice, and the first success deletes them
 with updated as (
@@ -249,8 +207,7 @@ with updated as (
 )
 select id::text, state from updated u where (select count(*) from queue_locks) >= 0 order by id
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: no
 -- guard: only jobs that a worker holds and whose lock (four hours) ends before that time
 with updated as (
@@ -263,8 +220,7 @@ with updated as (
 )
 select id::text, 'extended' as state from updated u where (select count(*) from queue_locks) >= 0
 
--- name: discard
--- params: ids reason
+-- name: discard (ids reason)
 -- official: permanently_fail_jobs
 -- guard: only jobs that have not failed and do not run (locked within four hours)
 select r.id::text, 'failed' as state
@@ -273,15 +229,12 @@ from (select array_agg(id) as ids from {schema}._private_jobs
         and attempts < max_attempts) x
 cross join lateral {schema}.permanently_fail_jobs(x.ids, $2::text) r
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: complete_jobs
 -- guard: only jobs that do not run (locked within four hours)
-select r.id::text, 'deleted' as state
-from {schema}.complete_jobs({bigints($1)}) r
+select r.id::text, 'deleted' as state from {schema}.complete_jobs({bigints($1)}) r
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: reschedule_jobs(priority)
 -- guard: only jobs of another priority that do not run (locked within four hours)
 -- range: -32768..32767
@@ -292,8 +245,7 @@ from (select array_agg(id) as ids from {schema}._private_jobs
         and priority <> least(greatest($2::int, -32768), 32767)) x
 cross join lateral {schema}.reschedule_jobs(x.ids, priority := least(greatest($2::int, -32768), 32767)) r
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: reschedule_jobs(run_at)
 -- guard: only jobs with another time that wait; a failed one is requeued
 select r.id::text, case when r.run_at <= now() then 'ready' when r.attempts > 0 then 'retry'
@@ -303,12 +255,12 @@ from (select array_agg(id) as ids from {schema}._private_jobs
         and locked_at is null and attempts < max_attempts and run_at <> $2::timestamptz) x
 cross join lateral {schema}.reschedule_jobs(x.ids, run_at := $2::timestamptz) r
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: cleanup(DELETE_PERMAFAILED_JOBS)
 -- guard: only failed jobs are kept at all
 delete from {schema}._private_jobs
 where id in (select j.id from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
+-- part purged:
              where j.locked_at is null and j.attempts >= j.max_attempts
                and ($1::text is null or t.identifier = $1::text)
                and ($2::text[] is null or 'failed' = any($2::text[]))
@@ -316,17 +268,12 @@ where id in (select j.id from {schema}._private_jobs j join {schema}._private_ta
                     or greatest(j.updated_at,
                                 least(now(), greatest(j.run_at, '2000-01-01') - exp(
                                     least(j.attempts, 10)) * interval '1 s')) < $3::timestamptz)
+-- end part
              order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
 returning id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'purged' as state, count(*) as n, 'failed' as why
 from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
-where j.locked_at is null and j.attempts >= j.max_attempts and ($1::text is null or t.identifier = $1::text)
-  and ($2::text[] is null or 'failed' = any($2::text[]))
-  and ($3::timestamptz is null
-       or greatest(j.updated_at,
-                   least(now(), greatest(j.run_at, '2000-01-01') - exp(least(j.attempts, 10)) * interval '1 s'))
-           < $3::timestamptz)
+-- part: purged
 having count(*) > 0

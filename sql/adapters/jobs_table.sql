@@ -20,26 +20,17 @@
 --   is used)
 
 -- name: detect
-select n.nspname::text as schema
-from pg_catalog.pg_namespace n
-where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'jobs' and c.relkind in ('r', 'p')
-                and 10 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'text'), ('created', 'timestamptz'), ('name', 'text'),
-                                ('visibility_at', 'timestamptz'), ('status', 'text'), ('attempts', 'int4'),
-                                ('expires_at', 'timestamptz'), ('data', 'jsonb'), ('queue_name', 'text'),
-                                ('reference', 'text')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+select n.nspname::text as schema from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
+-- part: has_typed_columns table='jobs'; n=10; columns=('id', 'text'), ('created', 'timestamptz'), ('name', 'text'),
+--   ('visibility_at', 'timestamptz'), ('status', 'text'), ('attempts', 'int4'), ('expires_at', 'timestamptz'), ('data',
+--   'jsonb'), ('queue_name', 'text'), ('reference', 'text')
 order by 1
 
 -- name: version
 -- which of the optional columns are there
 select concat_ws(' ', max('priority') filter (where a.attname = 'priority'
                                                 and t.typname in ('int2', 'int4', 'int8'))) as version
-from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
-join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
-where n.nspname = {schema_lit} and c.relname = 'jobs' and a.attnum > 0 and not a.attisdropped
+-- part: columns_of table='jobs'
 
 -- name: queues
 -- the names, found by skipping through the index
@@ -60,7 +51,7 @@ select coalesce(t.queue_name, '(none)') as queue, count(*) filter (where t.state
        count(*) filter (where t.state = 'running') as running, count(*) filter (where t.state = 'failed') as failed,
        {ms(min(coalesce(t.visibility_at, t.created)) filter (where t.state = 'ready'))} as oldest_ms,
        count(*) filter (where t.state = 'running' and not t.held) as expired
--- part: postqueue_rows
+-- part: jobs_table_rows
 where t.status <> 'completed' group by 1
 
 -- name: counts_final
@@ -68,91 +59,62 @@ where t.status <> 'completed' group by 1
 select coalesce(queue_name, '(none)') as queue, count(*) as completed, 0::bigint as cancelled
 from {schema}.jobs where status = 'completed' group by 1
 
--- name: jobs
--- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- order: *: highest id first
--- Kind, error and words are looked for in the newest n of the rows that fit all other
--- terms; a row without an id gives the cursor to continue from
-with looked_at as materialized (
-    select t.id as key,
--- part: postqueue_columns
-           t.id::text as cursor
--- part: postqueue_rows
-    where ($1::text is null or (t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)'))
-      and ($2::text[] is null or t.state = any($2::text[])
-           and ('completed' = any($2::text[]) or t.status <> 'completed'))
-      and ($7::interval is null or t.created < now() - $7::interval)
-      and ($8::interval is null or t.created > now() - $8::interval)
-      and ($9::int is null or t.tries >= $9::int)
-      and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null
-           or t.id = any($11::text[]))
-      and ($14::text is null
-           or t.id < $14::text)
-    order by t.id desc
--- part: jobs_found
+-- part: jobs_of_table columns=jobs_table_columns; rows=jobs_table_rows; created=t.created; tries=t.tries;
+--   ids=$11::text[]; before=$14::text; which=($1::text is null or (t.queue_name = $1::text or t.queue_name is null and
+--   $1::text = '(none)')) and ($2::text[] is null or t.state = any($2::text[]) and ('completed' = any($2::text[]) or
+--   t.status <> 'completed'))
 
--- name: job
--- params: ids
+-- name: job (ids)
 select
--- part: postqueue_columns
-       null::text as cursor,
-       t.reference as unique_key, left(t.data::text, 1000000) as payload,
+-- part: jobs_table_columns
+       null::text as cursor, t.reference as unique_key, left(t.data::text, 1000000) as payload,
        case when t.data is null then '' else 'json' end as payload_format,
        octet_length(t.data::text)::bigint as payload_size, t.status::text as raw_state
--- part: postqueue_rows
+-- part: jobs_table_rows
 where t.id = any(array(select i from unnest($1::text[]) i limit 1))
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- cost: no index finds the jobs that failed
 with failed_jobs as materialized (
-    select t.id, coalesce(t.queue_name, '(none)') as queue, t.created, t.reason as error
--- part: postqueue_rows
+    select t.id, coalesce(t.queue_name, '(none)') as queue, t.created as at, t.reason as error
+-- part: jobs_table_rows
     where t.state = 'failed'
       and ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
     order by t.created desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
-       {ms(min(created))} as first_ms, {ms(max(created))} as last_ms,
-       min(error) as sample, (array_agg(id order by created desc))[1] as sample_id
-from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: requeue
--- params: ids reset
+-- name: requeue (ids reset)
 -- official: no (nack; a job without attempts gets one more, and an expiry that has passed is removed for good)
 -- guard: only jobs that have failed or wait for their time
 with pick as (
     select t.id, t.most
--- part: postqueue_rows
+-- part: jobs_table_rows
     where t.id = any($1::text[]) and t.state in ('failed', 'scheduled') for update of t
 )
 update {schema}.jobs t set status = 'pending', visibility_at = now(),
        attempts = case when coalesce($2::boolean, false) then 0 else least(t.attempts, greatest(pick.most - 1, 0)) end,
        expires_at = case when t.expires_at <= now() then null else t.expires_at end
-from pick where t.id = pick.id
-returning t.id, 'ready' as state
+from pick where t.id = pick.id returning t.id, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: nack
 -- guard: only running jobs
 -- confirm: Its worker may be alive: then the job is done twice, and the first to acknowledge it marks it completed.
 with pick as (
     select t.id, t.may_run
--- part: postqueue_rows
+-- part: jobs_table_rows
     where t.id = any($1::text[]) and t.state = 'running' for update of t
 )
 update {schema}.jobs t set status = 'pending', visibility_at = now() from pick where t.id = pick.id
 returning t.id, case when pick.may_run then 'ready' else 'failed' end as state
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: what a worker does with a job that takes longer; never made shorter
 -- guard: only running jobs whose lease ends before that time
 with pick as (
     select t.id
--- part: postqueue_rows
+-- part: jobs_table_rows
     where t.id = any($1::text[]) and t.state = 'running'
       and coalesce(t.visibility_at < now() + $2::interval, true) and $2::interval > interval '0'
     for update of t
@@ -160,22 +122,20 @@ with pick as (
 update {schema}.jobs t set status = 'pending', visibility_at = now() + $2::interval from pick where t.id = pick.id
 returning t.id, 'extended' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- requires: column priority
 -- official: no (a plain column; what it means is in the workers' statement)
 -- guard: only jobs of another priority that wait
 with pick as (
     select t.id
--- part: postqueue_rows
+-- part: jobs_table_rows
     where t.id = any($1::text[]) and t.state in ('ready', 'scheduled') and t.rank is distinct from $2::int
     for update of t
 )
 update {schema}.jobs t set priority = $2::int from pick where t.id = pick.id
 returning t.id, case when t.visibility_at > now() then 'scheduled' else 'ready' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (visibility_at, as it is set when a job is added)
 -- guard: only jobs with another time that wait, were never taken (a later time would look like a lease) and do not
 --   expire before
@@ -185,42 +145,22 @@ where id = any($1::text[]) and status <> 'completed' and attempts = 0 and status
   and (expires_at is null or expires_at > greatest(now(), $2::timestamptz))
 returning id, case when visibility_at > now() then 'scheduled' else 'ready' end as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no
 -- guard: only jobs that do not run
 with pick as (
     select t.id
--- part: postqueue_rows
+-- part: jobs_table_rows
     where t.id = any($1::text[]) and t.state <> 'running'
     for update of t skip locked
 )
-delete from {schema}.jobs t using pick where t.id = pick.id
-returning t.id, 'deleted' as state
+delete from {schema}.jobs t using pick where t.id = pick.id returning t.id, 'deleted' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no
 -- guard: only completed jobs; failed ones where asked for. Where nothing tells when a job ended, the end of its last
 --   lease counts
 -- cost: no index finds what is finished
-with pick as (
-    select t.id
--- part: postqueue_rows
-    where ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
-      and coalesce(t.ended, t.visibility_at, t.created) < coalesce($3::timestamptz, now())
-      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
-    limit coalesce($4::int, 1000) for update of t skip locked
-)
-delete from {schema}.jobs t using pick where t.id = pick.id
-returning t.id, 'purged' as state
-
--- name: purge_preview
--- params: queue states before
--- cost: reads the whole table
-select 'purged' as state, count(*) as n, t.state as why
--- part: postqueue_rows
-where ($1::text is null or t.queue_name = $1::text or t.queue_name is null and $1::text = '(none)')
-      and coalesce(t.ended, t.visibility_at, t.created) < coalesce($3::timestamptz, now())
-      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
-group by 3
+-- part: purge_of_table table=jobs; rows=jobs_table_rows; first=; queue=coalesce(t.queue_name, '(none)');
+--   which=coalesce(t.ended, t.visibility_at, t.created) < coalesce($3::timestamptz, now()) and t.state =
+--   any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')

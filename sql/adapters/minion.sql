@@ -14,14 +14,9 @@
 --   and is retried if it has attempts left.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_jobs' and c.relkind in ('r', 'p')
-                and a.attname = 'lax')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'minion_workers' and c.relkind in ('r', 'p')
-                and a.attname = 'inbox')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='minion_jobs'; column='lax'
+-- part: has_column table='minion_workers'; column='inbox'
 order by 1
 
 -- name: version
@@ -42,12 +37,14 @@ with counted as (
     select j.queue, s.state, count(*) as n, min(j.delayed) as oldest
     from {schema}.minion_jobs j cross join lateral (
         select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
+-- part live_state:
                     when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
                     when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
                                                        where p.id = any(j.parents) and (p.state = 'active'
                          or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
                                                                    and (p.expires is null or p.expires > now()))))
                         then 'blocked'
+-- end part
                     else 'ready' end as state) s
     where j.state in ('inactive', 'active', 'failed')
       and (j.state <> 'inactive' or j.expires is null or j.expires > now())
@@ -90,12 +87,7 @@ with bounds as materialized (
     cross join lateral (
         select case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
                     when j.state = 'finished' then 'completed'
-                    when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
-                    when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
-                                                       where p.id = any(j.parents) and (p.state = 'active'
-                         or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
-                                                                   and (p.expires is null or p.expires > now()))))
-                        then 'blocked'
+-- part: live_state
                     else 'ready' end as state,
                least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries) s
     where (j.state <> 'inactive' or j.expires is null or j.expires > now())
@@ -105,30 +97,18 @@ with bounds as materialized (
       and ($4::text is null or j.task = $4::text)
       and ($5::text is null or j.state = 'active' and j.worker::text = $5::text)
       and ($6::text is null or j.state = 'failed' or j.state = 'inactive' and j.result is not null)
-      and ($9::interval is null or j.created < now() - $9::interval)
-      and ($10::interval is null or j.created > now() - $10::interval)
-      and ($11::int is null or s.tries >= $11::int)
-      and ($12::int is null or s.tries <= $12::int)
+-- part: age_and_tries created=j.created; tries=s.tries; older=$9; younger=$10; min=$11; top=$12
       and ($13::text[] is null or j.id = any({bigints($13)}))
       and ($16::text is null or j.id < case when $16::text ~ '^-?[0-9]{1,19}$' then $16::text::bigint end)
       and (num_nonnulls($1::text, $4::text) = 0 or not coalesce('finished' = any($3::{schema}.minion_state[]), true)
            or j.id >= coalesce((select low from bounds), -9223372036854775808))
     order by j.id desc
-    limit case when $6::text is null and $7::text[] is null and $8::text[] is null then coalesce($15::int, 100)
-               else coalesce($14::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($6::text is null or case when $6::text like '~%' then strpos(lower(error), lower(substr($6::text, 2))) > 0
-                                    else coalesce({error_key(error)}, case when state = 'failed' then '' end)
-                                         = {error_key($6::text)} end)
-      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
-              where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) = 0))
-      and ($8::text[] is null or not exists (select from unnest($8::text[]) x
-              where strpos(lower(concat_ws(' ', id, queue, task, error)), lower(x)) > 0))
+-- part: order_of_texts error=$6; words=$7; not_words=$8; n=$14; top=$15; text=error
+-- part: has_words p=$7; text=id, queue, task, error
+-- part: lacks_words p=$8; text=id, queue, task, error
     order by id desc limit coalesce($15::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease, lease_until_ms, error, cursor, stale
+-- part: job_columns
 from (
     select id::text, queue, task as kind, state, priority, tries, max_tries, {ms(created)} as created_ms,
            {ms(delayed)} as run_after_ms,
@@ -141,31 +121,19 @@ from (
            case when raw = 'active' then (notified > now() - interval '30 min') is not true end as stale, id as place,
            0 as mark
     from matching
-    union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', min(id)::text, null,
-           min(id), 1
-    from looked_at
-    where not ($6::text is null and $7::text[] is null and $8::text[] is null)
-    having count(*) >= coalesce($14::int, 10000) and (select count(*) from matching) < coalesce($15::int, 100)
+-- part: end_of_texts error=$6; words=$7; not_words=$8; n=$14; top=$15
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', low::text, null, low, 1
-    from bounds
-    where low is not null and (select count(*) from matching) < coalesce($15::int, 100)
+    from bounds where low is not null and (select count(*) from matching) < coalesce($15::int, 100)
       and ($6::text is null and $7::text[] is null and $8::text[] is null
            or (select count(*) from looked_at) < coalesce($14::int, 10000))
 ) z order by mark, place desc
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, j.queue, j.task as kind,
        case when j.state = 'active' then 'running' when j.state = 'failed' then 'failed'
             when j.state = 'finished' then 'completed'
-            when j.delayed > now() then case when j.retries > 0 then 'retry' else 'scheduled' end
-            when j.parents <> '{}' and exists (select from {schema}.minion_jobs p
-                                               where p.id = any(j.parents) and (p.state = 'active'
-                 or (p.state = 'failed' and not j.lax) or (p.state = 'inactive'
-                                                           and (p.expires is null or p.expires > now()))))
-                then 'blocked'
+-- part: live_state
             else 'ready' end as state,
        j.priority, least(j.retries, 2147483646) + (j.state not in ('inactive', 'active'))::int as tries,
        greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
@@ -184,8 +152,7 @@ select j.id::text, j.queue, j.task as kind,
        octet_length(j.args::text)::bigint as payload_size,
        case when j.state = 'finished' then left(j.result::text, 65536) end as result, j.state::text as raw_state
 from {schema}.minion_jobs j
-left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active'
-where j.id = any(({bigints($1)})[:1])
+left join {schema}.minion_workers k on k.id = j.worker and j.state = 'active' where j.id = any(({bigints($1)})[:1])
 
 -- name: nodes
 -- a worker writes a heartbeat every five minutes; a worker that a running job names and that is not registered is gone
@@ -206,11 +173,9 @@ select coalesce(w.id, a.worker)::text as node,
            case jsonb_typeof(w.status -> 'queues') when 'array' then w.status -> 'queues'
                 else '[]' end) q), '') as queues,
        {ms(w.notified)} + 1800000 as lease_until_ms
-from {schema}.minion_workers w full join active a on a.worker = w.id
-order by coalesce(w.id, a.worker)
+from {schema}.minion_workers w full join active a on a.worker = w.id order by coalesce(w.id, a.worker)
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select j.id as lease, coalesce(j.worker::text, '') as node, j.queue, 1::bigint as jobs, {ms(j.started)} as started_ms,
        {ms(k.notified)} + 1800000 as lease_until_ms, j.id::text as job_ids,
        j.retries as tries, greatest(least(j.retries::bigint + j.attempts, 2147483647), 0)::int as max_tries,
@@ -220,23 +185,16 @@ where j.state = 'active' and ($1::text is null or j.worker::text = $1::text)
   and ($2::text is null or j.queue = $2::text)
 order by j.started, j.id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 with failed_jobs as materialized (
     select id, queue, finished as at, case jsonb_typeof(result) when 'string' then result #>> '{}'
                                            else result::text end as error
     from {schema}.minion_jobs where state = 'failed' and ($1::text is null or queue = $1::text)
     order by id desc limit 5000
 )
-select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000 as capped,
-       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       (array_agg(left(error, 1000) order by at desc))[1] as sample,
-       (array_agg(id::text order by at desc))[1] as sample_id
-from (select *, coalesce({error_key(error)}, '') as error_key from failed_jobs) g
-group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 -- requires: version >= 25
 select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind,
        case when s.paused then 'paused' else 'active' end as state, {ms(s.last_run)} as last_run_ms,
@@ -246,11 +204,9 @@ select s.name, s.cron, 'UTC' as tz, s.queue, s.task as kind,
        {ms(s.next_run)} as next_run_ms, s.last_job::text, s.priority, s.attempts as max_tries,
        s.args::text as payload, {ms(s.created)} as created_ms
 from {schema}.minion_schedules s left join {schema}.minion_jobs j on j.id = s.last_job
-where $1::text is null or s.name = $1::text
-order by s.name
+where $1::text is null or s.name = $1::text order by s.name
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: retry_job
 -- guard: only jobs that do not run and are not ready already
 update {schema}.minion_jobs
@@ -258,8 +214,7 @@ set delayed = now(), retried = now(), retries = least(retries, 2147483646) + 1, 
 where id = any({bigints($1)}) and (state in ('failed', 'finished') or state = 'inactive' and delayed > now())
 returning id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: retry_job
 -- guard: only running jobs whose worker has sent no heartbeat for half an hour
 -- confirm: a worker that still lives goes on with the job, so it may run twice; its answer is then dropped
@@ -270,8 +225,7 @@ where id = any({bigints($1)}) and state = 'active'
                   where w.id = j.worker and w.notified > now() - interval '30 min')
 returning id::text, 'ready' as state
 
--- name: release_where
--- params: node expired_only
+-- name: release_where (node expired_only)
 -- official: retry_job
 -- guard: only jobs of a worker that has sent no heartbeat for half an hour, unless all are released
 -- confirm: a worker that still lives goes on with its jobs, so they may run twice; its answer is then dropped
@@ -283,15 +237,13 @@ where state = 'active' and worker = case when $1::text ~ '^[0-9]{1,18}$' then $1
                       where w.id = j.worker and w.notified > now() - interval '30 min'))
 returning id::text, 'ready' as state
 
--- name: cancel
--- params: ids
+-- name: cancel (ids)
 -- official: broadcast stop
 -- guard: only running jobs whose worker has sent a heartbeat within half an hour; if the worker is gone: release; if
 --   the job waits: delete
 -- mode: signal
 with chosen as (
-    select id, worker from {schema}.minion_jobs
-    where id = any({bigints($1)}) and state = 'active'
+    select id, worker from {schema}.minion_jobs where id = any({bigints($1)}) and state = 'active'
 ), updated as (
     update {schema}.minion_workers w
     set inbox = w.inbox || (select jsonb_agg(jsonb_build_array('stop', j.id) order by j.id) from chosen j
@@ -300,16 +252,13 @@ with chosen as (
 )
 select j.id::text, 'running' as state from chosen j join updated u on u.id = j.worker order by j.id
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: remove_job
 -- guard: only jobs that do not run
-delete from {schema}.minion_jobs
-where id = any({bigints($1)}) and state in ('inactive', 'failed', 'finished')
+delete from {schema}.minion_jobs where id = any({bigints($1)}) and state in ('inactive', 'failed', 'finished')
 returning id::text, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: retry_job(priority, delay: what is left of it)
 -- guard: only jobs of another priority that wait
 update {schema}.minion_jobs
@@ -317,69 +266,60 @@ set priority = $2::int, delayed = greatest(delayed, now()), retried = now(), ret
 where id = any({bigints($1)}) and state = 'inactive' and priority <> $2::int
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: retry_job(delay)
 -- guard: only jobs with another time that wait; one that has ended is requeued
-update {schema}.minion_jobs
-set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
+update {schema}.minion_jobs set delayed = $2::timestamptz, retried = now(), retries = least(retries, 2147483646) + 1
 where $2::timestamptz is not null and id = any({bigints($1)}) and state = 'inactive' and delayed <> $2::timestamptz
 returning id::text, case when delayed > now() then 'retry' else 'ready' end as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: what repair() removes (finished jobs); failed ones only here
 -- guard: only jobs that no other waits for
 with gone as (
     delete from {schema}.minion_jobs
     where id in (select j.id from {schema}.minion_jobs j
+-- part purged:
                  where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
                         or j.state = 'failed' and coalesce('failed' = any($2::text[]), true))
                    and ($1::text is null or j.queue = $1::text)
                    and ($3::timestamptz is null or j.finished < $3::timestamptz)
                    and not exists (select from {schema}.minion_jobs k
+-- end part
                                    where k.parents @> array[j.id] and k.state <> 'finished')
                  order by j.id limit coalesce($4::int, 1000) for update of j skip locked)
     returning id
 )
 select id::text, 'purged' as state from gone
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'purged' as state, count(*) as n, case when j.state = 'failed' then 'failed' else 'completed' end as why
 from {schema}.minion_jobs j
-where (j.state = 'finished' and coalesce('completed' = any($2::text[]), true)
-       or j.state = 'failed' and coalesce('failed' = any($2::text[]), true))
-  and ($1::text is null or j.queue = $1::text) and ($3::timestamptz is null or j.finished < $3::timestamptz)
-  and not exists (select from {schema}.minion_jobs k where k.parents @> array[j.id] and k.state <> 'finished')
+-- part: purged
+where k.parents @> array[j.id] and k.state <> 'finished')
 group by j.state order by 3
 
--- name: cron_run
--- params: schedule
+-- name: cron_run (schedule)
 -- official: no (next_run is now: the next worker that looks for schedules pushes its job)
 -- guard: only a schedule that is not paused and not due already
 -- requires: version >= 25
 -- mode: deferred
-update {schema}.minion_schedules set next_run = now()
-where name = $1::text and not paused and next_run > now()
+update {schema}.minion_schedules set next_run = now() where name = $1::text and not paused and next_run > now()
 returning name as id, 'run' as state
 
--- name: cron_pause
--- params: schedule
+-- name: cron_pause (schedule)
 -- official: pause_schedule
 -- requires: version >= 25
 update {schema}.minion_schedules set paused = true where name = $1::text and not paused
 returning name as id, 'paused' as state
 
--- name: cron_resume
--- params: schedule
+-- name: cron_resume (schedule)
 -- official: resume_schedule
 -- requires: version >= 25
 update {schema}.minion_schedules set paused = false where name = $1::text and paused
 returning name as id, 'resumed' as state
 
--- name: cron_remove
--- params: schedule
+-- name: cron_remove (schedule)
 -- official: unschedule
 -- requires: version >= 25
 delete from {schema}.minion_schedules where name = $1::text returning name as id, 'removed' as state

@@ -13,14 +13,9 @@
 -- note: answers one row a job: id, state (NULL = left alone, why), cursor (NULL = nothing follows), n.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p')
-                and a.attname = 'min_protocol')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
-                and a.attname = 'started_seqs')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='meta'; column='min_protocol'
+-- part: has_column table='work_queue'; column='started_seqs'
 order by 1
 
 -- name: version
@@ -157,8 +152,7 @@ select worker.n + greatest(0, slot.n - (coalesce(scheduler.alive, false))::int) 
 from worker cross join slot cross join late cross join {schema}.shortfalls() short left join scheduler on true
 left join held on true
 
--- name: steps
--- params: queue at by
+-- name: steps (queue at by)
 -- what happened in one queue in each step of time (by) since the time at, for its charts; a time without a row is
 -- unknown. Buckets of half an octave: bucket n holds times from 2^((n-2)/2) ms on
 select {ms(at)} as at_ms, seconds, pushed, completed, fails, retried, lost, backlog,
@@ -223,27 +217,26 @@ with recursive params as not materialized (
         select 1, row_number() over (), 's' || seq, x.* from params p cross join lateral (
             select * from (
                 select z.* from generate_series(0, 9) prio cross join lateral (
+-- part live_columns:
                     select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
                            null::timestamptz, null::timestamptz, null::text, error, error_key
                     from {schema}.queue q
+-- end part
                     where p.mode = 'queue' and coalesce(p.states && '{ready,running}', true) and q.queue = p.queue
                       and q.state = 'ready' and q.priority = prio
                       and (p.cursor is null or seq < case when p.cursor like 's%' then substr(p.cursor, 2)::bigint end)
                     order by seq desc
                     limit case when p.plain and p.states is null then p.top else p.n end) z
                 union all
-                (select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                        null::timestamptz, null::timestamptz, null::text, error, error_key
-                 from {schema}.queue q
+                (
+-- part: live_columns
                  where p.mode = 'queue' and q.queue = p.queue and q.state <> 'ready'
                    and (p.cursor is null or seq < case when p.cursor like 's%' then substr(p.cursor, 2)::bigint end)
                  order by seq desc limit p.n)) y
             order by seq desc limit p.n) x
         union all
         select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from params p cross join lateral (
-            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                   null::timestamptz, null::timestamptz, null::text, error, error_key
-            from {schema}.queue q
+-- part: live_columns
             where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
               and (p.cursor is null
                    or (priority, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::smallint end,
@@ -253,9 +246,7 @@ with recursive params as not materialized (
         union all
         select 1, row_number() over (), 'n' || priority || '/' || seq, x.* from params p cross join lateral (
             select z.* from ready_queues r cross join generate_series(0, 9) prio cross join lateral (
-                select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                       null::timestamptz, null::timestamptz, null::text, error, error_key
-                from {schema}.queue q
+-- part: live_columns
                 where q.queue = r.queue and q.state = 'ready' and q.priority = prio
                   and (p.cursor is null
                        or (prio, seq) > (case when p.cursor like 'n%' then substr(p.cursor, 2, 1)::int end,
@@ -264,9 +255,7 @@ with recursive params as not materialized (
             where p.mode = 'ready' order by priority, seq limit p.n) x
         union all
         select 1, row_number() over (), 'f' || changed || '/' || id, x.* from params p cross join lateral (
-            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                   null::timestamptz, null::timestamptz, null::text, error, error_key
-            from {schema}.queue q
+-- part: live_columns
             where p.mode = 'stuck' and p.states @> '{failed}' and q.state = 'failed'
               and (p.queue is null or q.queue = p.queue)
               and (p.error_key is null or q.error_key = p.error_key)
@@ -278,9 +267,7 @@ with recursive params as not materialized (
             order by changed desc, id desc limit p.n) x
         union all
         select 2, row_number() over (), 'd' || run_after || '/' || id, x.* from params p cross join lateral (
-            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                   null::timestamptz, null::timestamptz, null::text, error, error_key
-            from {schema}.queue q
+-- part: live_columns
             where p.mode = 'stuck' and p.states && '{scheduled,retry}' and q.state in ('scheduled', 'retry')
               and run_after is not null and (p.cursor is null or p.cursor like 'f%'
                                              or (run_after >= case when p.cursor like 'd%'
@@ -306,9 +293,7 @@ with recursive params as not materialized (
             order by 14, 1 limit p.n) x
         union all
         select 1, row_number() over (), null, x.* from params p cross join lateral (
-            select id, seq, queue, kind, state::text, priority, tries, max_tries, created, run_after, changed,
-                   null::timestamptz, null::timestamptz, null::text, error, error_key
-            from {schema}.queue q
+-- part: live_columns
             where p.mode = 'ids' and id = any({uuids(p.ids)})
             order by id desc) x
     ) a
@@ -326,25 +311,18 @@ with recursive params as not materialized (
                 or l.state = 'failed' and p.node = (select t.node from {schema}.attempt t where t.job = l.id
                                                     order by t.number desc limit 1))
            and (p.error_key is null or l.error_key = p.error_key)
-           and (p.part is null or strpos(lower(l.error), p.part) > 0)
-           and (p.older is null or l.created < now() - p.older)
-           and (p.younger is null or l.created > now() - p.younger)
-           and (p.min_tries is null or l.tries >= p.min_tries)
-           and (p.top_tries is null or l.tries <= p.top_tries)
-           and (p.words is null or not exists (select from unnest(p.words) w
-                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) = 0))
-           and (p.not_words is null or not exists (select from unnest(p.not_words) w
-                    where strpos(lower(concat_ws(' ', l.id, l.queue, l.kind, l.error)), lower(w)) > 0))
-           and (p.inside is null or exists (select from {schema}.queue w where w.id = l.id and case
-                    when p.path is null then strpos(lower(left(w.payload::text, 1000000)), lower(p.inside)) > 0
-                                          or strpos(lower(encode(substr(w.body, 1, 1000000), 'escape')),
+-- part: text_terms error=l.error; created=l.created; tries=l.tries; text=l.id, l.queue, l.kind, l.error
+           and (p.inside is null or exists (select from {schema}.queue h where h.id = l.id and case
+-- part payload_has:
+                    when p.path is null then strpos(lower(left(h.payload::text, 1000000)), lower(p.inside)) > 0
+                                          or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')),
                                                     p.inside_bytes) > 0
-                    when strpos(w.payload::text, '\u') > 0 and regexp_replace(w.payload::text,
+                    when strpos(h.payload::text, '\u') > 0 and regexp_replace(h.payload::text,
                             '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
-                    when p.how = '=' then w.payload #>> p.path = p.inside
-                    else strpos(lower(w.payload #>> p.path), lower(p.inside)) > 0 end)) as fits) s
-    where s.fits or l.o = p.n
-    limit (select top from params)
+                    when p.how = '=' then h.payload #>> p.path = p.inside
+-- end part
+                    else strpos(lower(h.payload #>> p.path), lower(p.inside)) > 0 end)) as fits) s
+    where s.fits or l.o = p.n limit (select top from params)
 ), final as materialized (
     select 3 as arm, row_number() over (order by h.finished desc, h.id desc) as o,
            'h' || h.finished || '/' || h.id as cursor,
@@ -359,8 +337,7 @@ with recursive params as not materialized (
               select y.*, row_number() over (order by y.finished desc, y.id desc) as rank from (
                   select h.id, h.queue, h.kind, h.state, h.priority, h.tries, h.max_tries, h.created, h.started,
                          h.finished, h.node, h.error, h.payload, h.body
-                  from {schema}.history h
-                  where p.final and p.ids is null and h.queue = c.queue
+                  from {schema}.history h where p.final and p.ids is null and h.queue = c.queue
                     and (p.cursor is null or p.cursor not like 'h%'
                          or (h.finished <= case when p.cursor like 'h%'
                                                     then split_part(substr(p.cursor, 2), '/', 1)::timestamptz end
@@ -385,26 +362,12 @@ with recursive params as not materialized (
            and (p.kind is null or h.kind = p.kind)
            and (p.node is null or h.node = p.node)
            and (p.error_key is null or {schema}.error_key(h.error) = p.error_key)
-           and (p.part is null or strpos(lower(h.error), p.part) > 0)
-           and (p.older is null or h.created < now() - p.older)
-           and (p.younger is null or h.created > now() - p.younger)
-           and (p.min_tries is null or h.tries >= p.min_tries)
-           and (p.top_tries is null or h.tries <= p.top_tries)
-           and (p.words is null or not exists (select from unnest(p.words) w
-                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) = 0))
-           and (p.not_words is null or not exists (select from unnest(p.not_words) w
-                    where strpos(lower(concat_ws(' ', h.id, h.queue, h.kind, h.error)), lower(w)) > 0))
+-- part: text_terms error=h.error; created=h.created; tries=h.tries; text=h.id, h.queue, h.kind, h.error
            and (p.inside is null or case
-                    when p.path is null then strpos(lower(left(h.payload::text, 1000000)), lower(p.inside)) > 0
-                                          or strpos(lower(encode(substr(h.body, 1, 1000000), 'escape')),
-                                                    p.inside_bytes) > 0
-                    when strpos(h.payload::text, '\u') > 0 and regexp_replace(h.payload::text,
-                            '\\u[dD][89abAB]..\\u[dD][c-fC-F]..', '', 'g') ~ '\\u(0000|[dD][89a-fA-F])' then false
-                    when p.how = '=' then h.payload #>> p.path = p.inside
+-- part: payload_has
                     else strpos(lower(h.payload #>> p.path), lower(p.inside)) > 0 end) as fits) s
     where (h.ends is null or h.finished >= h.ends) and (s.fits or h.rank = h.n and h.finished = h.ends)
-    order by h.finished desc, h.id desc
-    limit (select top from params)
+    order by h.finished desc, h.id desc limit (select top from params)
 ), rows_all as (
     select * from found union all select * from final
 ), top as (
@@ -419,16 +382,12 @@ select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after
        finished_ms, node, lease, lease_until_ms, error, cursor
 from (
     select t.id::text, t.queue, t.kind, t.state, t.priority::int, t.tries::int,
-           coalesce(t.max_tries, c.max_tries, 5)::int as max_tries,
-           {ms(t.created)} as created_ms,
-           {ms(t.run_after)} as run_after_ms,
-           {ms(t.changed)} as changed_ms,
-           {ms(coalesce(r.started, t.started))} as started_ms,
-           {ms(t.finished)} as finished_ms,
+           coalesce(t.max_tries, c.max_tries, 5)::int as max_tries, {ms(t.created)} as created_ms,
+           {ms(t.run_after)} as run_after_ms, {ms(t.changed)} as changed_ms,
+           {ms(coalesce(r.started, t.started))} as started_ms, {ms(t.finished)} as finished_ms,
            coalesce(r.lock_key, t.node) as node, r.lease, {ms(r.lock_timeout)} as lease_until_ms,
            left(t.error, 300) as error, t.cursor, t.place, 0 as mark
-    from top t left join run r on r.seq = t.seq left join {schema}.queue_config c on c.queue = t.queue
-    where t.fits
+    from top t left join run r on r.seq = t.seq left join {schema}.queue_config c on c.queue = t.queue where t.fits
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', t.cursor, t.place, 1
     from top t where t.last
@@ -457,8 +416,7 @@ with params as not materialized (
     select split_part(substr(cursor, 2), '/', 1) as one, split_part(cursor, '/', 2) as two from params
 ), found as materialized (
     select z.* from params p, cursor_parts c cross join lateral (
-        select changed, id, queue from {schema}.queue q
-        where p.mode = 'failed' and q.state = 'failed'
+        select changed, id, queue from {schema}.queue q where p.mode = 'failed' and q.state = 'failed'
           and (p.cursor is null or (changed, id) >= (case when p.cursor like 'f%' then c.one::timestamptz end,
                                                      case when p.cursor like 'f%' then c.two::uuid end))
         order by changed, id limit case when p.queue is null then p.top + 1 else p.n end) z
@@ -485,8 +443,7 @@ with params as not materialized (
             order by seq limit p.top + 1) z
         union all
         select 'n' || priority || '/' || seq, row_number() over () from (
-            select priority, seq from {schema}.queue q
-            where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
+            select priority, seq from {schema}.queue q where p.mode = 'next' and q.queue = p.queue and q.state = 'ready'
               and (p.cursor is null or (priority, seq) <= (case when p.cursor like 'n%' then c.one::smallint end,
                                                            case when p.cursor like 'n%' then c.two::bigint end))
             order by priority desc, seq desc limit p.top + 1) z
@@ -514,13 +471,11 @@ with params as not materialized (
             where p.queue is null or f.queue = p.queue
             order by finished, id limit p.top + 1) z) x
 )
-select (select cursor from keys_back where o = p.top + 1) as cursor
-from params p where p.mode is not null
+select (select cursor from keys_back where o = p.top + 1) as cursor from params p where p.mode is not null
   and (p.mode <> 'failed' or p.queue is null or exists (select from keys_back where o = p.top + 1)
        or (select count(*) from found) < p.n)
 
--- name: job
--- params: ids
+-- name: job (ids)
 -- one job by its full id, live or finished; up to a megabyte of the payload
 with wanted as (
     select i::uuid as id from unnest($1::text[]) i where i ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' limit 1
@@ -534,16 +489,12 @@ with wanted as (
     select h.id, null, h.queue, h.kind, h.state::text, h.priority, h.tries, h.max_tries, h.created, h.run_after,
            h.finished, h.started, h.finished, h.node, h.error, h.unique_key, h.payload, h.body, h.payload_type,
            h.run_timeout, h.lease_timeout, h.result, h.origin_id, false, h.kept
-    from wanted w cross join lateral (select * from {schema}.history_of(array[w.id]) h limit 1) h
-    limit 1
+    from wanted w cross join lateral (select * from {schema}.history_of(array[w.id]) h limit 1) h limit 1
 )
 select j.id::text, j.queue, j.kind, case when r.lease is not null then 'running' else j.state end as state,
        j.priority::int, j.tries::int, coalesce(j.max_tries, c.max_tries, 5)::int as max_tries,
-       {ms(j.created)} as created_ms,
-       {ms(j.run_after)} as run_after_ms,
-       {ms(j.changed)} as changed_ms,
-       {ms(coalesce(r.started, j.started))} as started_ms,
-       {ms(j.finished)} as finished_ms,
+       {ms(j.created)} as created_ms, {ms(j.run_after)} as run_after_ms, {ms(j.changed)} as changed_ms,
+       {ms(coalesce(r.started, j.started))} as started_ms, {ms(j.finished)} as finished_ms,
        coalesce(r.lock_key, j.node) as node, r.lease, {ms(r.lock_timeout)} as lease_until_ms,
        j.error, null::text as cursor, j.unique_key,
        case when j.payload is not null then left(j.payload::text, 1000000)
@@ -569,13 +520,9 @@ cross join lateral (
 left join lateral (select w.lease, w.lock_key, w.started, w.lock_timeout from {schema}.living() w
                    where w.lock_key is not null and w.queue = j.queue and j.seq = any(w.seqs) limit 1) r on true
 
--- name: attempts
--- params: ids
-select number, node, {ms(started)} as started_ms,
-       {ms(ended)} as ended_ms, outcome, error, left(trace, 65536) as trace
-from {schema}.attempt
-where job = any(({uuids($1)})[:1])
-order by number desc, ended desc limit 200
+-- name: attempts (ids)
+select number, node, {ms(started)} as started_ms, {ms(ended)} as ended_ms, outcome, error, left(trace, 65536) as trace
+from {schema}.attempt where job = any(({uuids($1)})[:1]) order by number desc, ended desc limit 200
 
 -- name: nodes
 -- heartbeats of registered workers; a node that only claims is known by its leases; session_alive is NULL without
@@ -603,19 +550,15 @@ select left(coalesce(n.lock_key, l.lock_key), 200) as node,
        coalesce(left(array_to_string(n.queues[:100], ','), 1000), '') as queues,
        case when n.backend_pid is null or pg_is_in_recovery() then null
             when a.pid is null then false else a.backend_start <= n.heartbeat end as session_alive,
-       {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state,
-       {ms(a.state_change)} as session_ms,
+       {ms(l.until)} as lease_until_ms, n.backend_pid, a.state as session_state, {ms(a.state_change)} as session_ms,
        (1000 * extract(epoch from (select clock_ahead from {schema}.node c where c.lock_key = n.lock_key)))::bigint
            as clock_ahead_ms
 from {schema}.node n full join held_leases l on l.lock_key = n.lock_key
 left join pg_stat_activity a on a.pid = n.backend_pid and a.datname = current_database()
-cross join (values (null::interval)) older (clock_ahead)
-order by 1
+cross join (values (null::interval)) older (clock_ahead) order by 1
 
--- name: leases
--- params: node queue limit
-select w.lease, w.lock_key as node, w.queue, cardinality(w.seqs)::bigint as jobs,
-       {ms(w.started)} as started_ms,
+-- name: leases (node queue limit)
+select w.lease, w.lock_key as node, w.queue, cardinality(w.seqs)::bigint as jobs, {ms(w.started)} as started_ms,
        {ms(w.lock_timeout)} as lease_until_ms, w.version::bigint, j.job_ids, j.tries, j.max_tries,
        case when j.ends = 0 then '→ retry' when j.ends = j.n then '→ failed (last try)'
             else format('→ retry, %s → failed (last try)', j.ends) end as effect
@@ -634,12 +577,10 @@ where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
   and ($2::text is null or w.queue = $2::text)
 order by w.lock_timeout, w.lease limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- the counts are maintained; the sample is the newest failed job of the group, in an order that only the index
 -- queue_failed has
-select g.error_key, g.queue, g.n, g.error_key = '*' as capped,
-       {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
+select g.error_key, g.queue, g.n, g.error_key = '*' as capped, {ms(g.first_at)} as first_ms, {ms(g.last_at)} as last_ms,
        coalesce(s.error, g.error_key) as sample, s.id::text as sample_id
 from (select * from {schema}.failure_groups() f where $1::text is null or f.queue = $1::text
       order by f.n desc, f.queue, f.error_key limit coalesce($2::int, 200)) g
@@ -649,8 +590,7 @@ left join lateral (select left(q.error, 1000) as error, q.id from {schema}.queue
                    order by q.error_key desc, q.changed desc limit 1) s on true
 order by g.n desc, g.queue, g.error_key
 
--- name: groups_by
--- params: settings queue limit n
+-- name: groups_by (settings queue limit n)
 -- settings = what to group by: kind, node or hour. Of the newest n failed jobs of all queues; capped if there are more.
 -- The node is that of the last attempt, which ended when the job failed
 with failed_jobs as materialized (
@@ -673,8 +613,7 @@ select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min
        (array_agg(id::text order by changed desc))[1] as sample_id
 from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
 
--- name: fail_times
--- params: queue limit n
+-- name: fail_times (queue limit n)
 -- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour. Of the groups that
 -- `groups` shows, the newest n jobs in all: small groups are counted completely, the rest of n is shared among the
 -- others, and for these since_ms says from when on they are counted
@@ -702,8 +641,7 @@ cross join lateral (
           order by q.error_key desc, q.changed desc limit c.most) j
     group by 1) t
 
--- name: group
--- params: queue error
+-- name: group (queue error)
 -- one group of errors, in addition to `groups`: jobs that wait for a retry with this error (of the 1000 newest that are
 -- not ready); what was tried since the last one failed (of the 40 jobs of the queue that ended last, those whose kind
 -- is among the kinds of the 100 newest of the group); and the last act on the group, with the outcome of up to 200 of
@@ -724,15 +662,13 @@ with newest as materialized (
     from (select q.state, q.error_key from {schema}.queue q
           where q.queue = $1::text and q.state <> 'ready' order by q.queue desc, q.seq desc limit 1000) o
 ), act as materialized (
-    select a.action, a.at, a.who, a.verb
-    from (select * from {schema}.audit order by at desc limit 1000) a
+    select a.action, a.at, a.who, a.verb from (select * from {schema}.audit order by at desc limit 1000) a
     where a.queue = $1::text and a.verb in ('requeue', 'discard', 'delete')
       and {schema}.error_key(left(a.params ->> 'error', 1000)) = $2::text
       and (select max(b.changed) from {schema}.audit_batch b where b.action = a.action) > 0
     order by a.at desc limit 1
 ), looked_at as (
-    select q.state, q.error_key
-    from act a
+    select q.state, q.error_key from act a
     cross join lateral (select r.value ->> 'id' as id
                         from {schema}.audit_batch b cross join lateral jsonb_array_elements(b.rows) r
                         where b.action = a.action and b.batch = 1 and r.value ->> 'state' is not null
@@ -747,8 +683,7 @@ select r.n as retrying, t.done, {ms(t.done_at)} as done_ms, {ms(a.at)} as past_m
        (select count(*) from looked_at l where l.state <> 'failed') as past_waiting
 from retrying r cross join tried t left join act a on true
 
--- name: group_parts
--- params: queue error by n
+-- name: group_parts (queue error by n)
 -- what the newest n jobs of a group have in common and where they differ: nodes and kinds, tries, how long the last try
 -- took (of the attempt that ended when the job failed), and the numbers that the group hides, each with the word before
 -- it. step = how many failed in each step of time, of the 10,000 newest; since = from when on, if there are more
@@ -760,18 +695,15 @@ with failed_jobs as materialized (
     where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
     order by q.error_key desc, q.changed desc limit coalesce($4::int, 1000)
 ), last_tries as materialized (
-    select coalesce(a.node, '') as node, a.took
-    from failed_jobs f
+    select coalesce(a.node, '') as node, a.took from failed_jobs f
     left join lateral (select t.node, date_part('epoch', t.ended - t.started) * 1000 as took
-                       from {schema}.attempt t
-                       where t.job = f.id and t.ended between f.changed - interval '1 min'
+                       from {schema}.attempt t where t.job = f.id and t.ended between f.changed - interval '1 min'
                              and f.changed + interval '1 min'
                        order by t.ended desc limit 1) a on true
 ), errors as materialized (
     select error, count(*) as n from failed_jobs where error is not null group by error
 ), numbers as (
-    select m.place, m.parts[1] as name, sum(e.n)::bigint as n
-    from errors e
+    select m.place, m.parts[1] as name, sum(e.n)::bigint as n from errors e
     cross join lateral regexp_matches(e.error, '("[^"]*"|''[^'']*''|`[^`]*`|[[:alpha:]_-]*(?:'
         '[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}|0[xX][[:xdigit:]]+|[0-9]+(?:[.,:][0-9]+)*))', 'g')
         with ordinality m (parts, place)
@@ -807,8 +739,7 @@ union all
 union all
 (select 'since', '', null, {ms(min(changed))}, null from newest having count(*) = 10000)
 
--- name: group_samples
--- params: queue error limit
+-- name: group_samples (queue error limit)
 -- the newest jobs of a group, each with its last try
 select q.id::text, q.kind, {ms(q.changed)} as failed_ms, q.tries::int, a.node,
        coalesce(q.max_tries, (select c.max_tries from {schema}.queue_config c where c.queue = $1::text), 5)::int
@@ -821,8 +752,7 @@ left join lateral (select t.node, t.trace from {schema}.attempt t
 where q.queue = $1::text and q.error_key >= $2::text and q.error_key <= $2::text and q.state = 'failed'
 order by q.error_key desc, q.changed desc limit coalesce($3::int, 5)
 
--- name: audit
--- params: limit cursor
+-- name: audit (limit cursor)
 select action::text, {ms(at)} as at_ms, who, addr::text, left(verb, 100) as verb,
        left(coalesce(node, queue, params ->> 'schedule', params ->> 'job',
                      (params ->> 'verb') || ' ' || left(params ->> 'of', 8), ''), 300) as target,
@@ -840,8 +770,7 @@ cross join lateral (
     from {schema}.audit a where a.action = l.action offset 0) a
 order by at desc
 
--- name: happened
--- params: queue node error limit
+-- name: happened (queue node error limit)
 -- what happened to a queue, a node, an error of a queue, or at all, the newest first: acts, of the 2000 newest; nodes
 -- that came or died (a node that left has no row any more); and each error that jobs are failed with, at its first and
 -- its last time. The errors of a node are those of the 1000 newest failed jobs; if there are more, their first times
@@ -884,8 +813,7 @@ with acts as materialized (
     from errors e cross join lateral (
         values ('first', case when e.first_at < e.last_at then e.first_at end),
                (case when e.first_at = e.last_at then 'failed' else 'last' end, e.last_at)) t (what, at)
-    where t.at is not null order by t.at desc, e.n desc, e.queue, e.error_key
-    limit ceil(coalesce($4::int, 200) / 2.0)
+    where t.at is not null order by t.at desc, e.n desc, e.queue, e.error_key limit ceil(coalesce($4::int, 200) / 2.0)
 ), events as (
     select 'act' as what, a.at, left(coalesce(a.node, a.queue, a.params ->> 'schedule', a.params ->> 'job', ''), 300)
            as target, a.queue, null as error_key, a.action, a.who, a.verb, a.reason, null as text, null::bigint as n
@@ -910,8 +838,7 @@ left join lateral (
     from {schema}.audit x where x.action = e.action offset 0) a on true
 order by e.at desc, 1
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 -- the outcome of the last run is that of its job; history is read from the day of the run on. missed = how many of the
 -- kept runs (100) have no job of their own
 select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
@@ -933,298 +860,235 @@ select s.name, left(s.cron, 1000) as cron, s.tz, s.queue, s.kind,
 from {schema}.schedule s
 left join {schema}.queue_config c on c.queue = s.queue
 cross join lateral {schema}.cron_result(s.last_job, s.last_run) o
-where $1::text is null or s.name = $1
-order by s.name
+where $1::text is null or s.name = $1 order by s.name
 
--- name: cron_runs
--- params: schedule limit
+-- name: cron_runs (schedule limit)
 select {ms(r.due)} as due_ms, to_char(r.due at time zone s.tz, 'Dy YYYY-MM-DD HH24:MI:SS') as due,
        {ms(r.at)} as at_ms, r.job::text, o.outcome, coalesce(r.error, left(o.error, 300)) as error,
        (extract(epoch from o.took) * 1000)::bigint as took_ms
 from {schema}.cron_run r join {schema}.schedule s on s.name = r.schedule
 cross join lateral {schema}.cron_result(r.job, r.due) o
-where r.schedule = $1 and r.due >= coalesce(s.runs_from, '-infinity')
-order by r.due desc limit coalesce($2::int, 10)
+where r.schedule = $1 and r.due >= coalesce(s.runs_from, '-infinity') order by r.due desc limit coalesce($2::int, 10)
 
--- name: cron_next
--- params: settings n
-select {ms(t)} as due_ms,
-       to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
+-- name: cron_next (settings n)
+select {ms(t)} as due_ms, to_char(t at time zone coalesce($1::jsonb ->> 'tz', 'UTC'), 'Dy YYYY-MM-DD HH24:MI:SS') as due
 from (select where $1::text is not null) given
 cross join lateral {schema}.cron_times($1::jsonb ->> 'cron', $1::jsonb ->> 'tz', $2::int) t
 
--- name: queue_settings
--- params: queue
+-- name: queue_settings (queue)
 select setting, value, standard, note from {schema}.queue_settings($1::text)
 
--- name: requeue
--- params: action batch ids reset reason by n
+-- name: requeue (action batch ids reset reason by n)
 select id, state, why, cursor, n
 from {schema}.requeue_at_priority($1::uuid, $2::int, $3::text[]::uuid[], coalesce($4::boolean, false), $5::text,
                                   $6::interval, $7::int)
 
--- name: requeue_where
--- params: action batch queue states kind error before limit cursor expected reset reason by
+-- name: requeue_where (action batch queue states kind error before limit cursor expected reset reason by)
 select id, state, why, cursor, n
 from {schema}.requeue_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
                             $9::text, $10::bigint, coalesce($11::boolean, false), $12::text, $13::interval)
 
--- name: release_where
--- params: action batch node expired_only fail count force expected reason
+-- name: release_where (action batch node expired_only fail count force expected reason)
 select id, state, why, cursor, n
 from {schema}.release($1::uuid, $2::int, $3::text, coalesce($4::boolean, true), coalesce($5::boolean, false),
                       coalesce($6::boolean, true), coalesce($7::boolean, false), $8::bigint, $9::text)
 
--- name: extend
--- params: action batch ids by expected reason
+-- name: extend (action batch ids by expected reason)
 select id, case when state is not null then 'extended' end as state, why, cursor, n
 from {schema}.extend_leases($1::uuid, $2::int, $3::text[]::uuid[], null::text, $4::interval, $5::bigint, $6::text)
 
--- name: extend_where
--- params: action batch node by expected reason
+-- name: extend_where (action batch node by expected reason)
 select id, case when state is not null then 'extended' end as state, why, cursor, n
 from {schema}.extend_leases($1::uuid, $2::int, null::uuid[], $3::text, $4::interval, $5::bigint, $6::text)
 
--- name: purge
--- params: action batch queue states before limit expected reason
+-- name: purge (action batch queue states before limit expected reason)
 select id, state, why, cursor, n
 from {schema}.purge($1::uuid, $2::int, $3::text, $4::text[], $5::timestamptz, $6::int, $7::bigint, $8::text)
 
--- name: pause
--- params: action queue reason
+-- name: pause (action queue reason)
 select id, state, why, cursor, n from {schema}.pause($1::uuid, $2::text, $3::text)
 
--- name: resume
--- params: action queue reason
+-- name: resume (action queue reason)
 select id, state, why, cursor, n from {schema}.resume($1::uuid, $2::text, $3::text)
 
--- name: cancel
--- params: action batch ids reason
+-- name: cancel (action batch ids reason)
 select id, state, why, cursor, n from {schema}.cancel($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
 
--- name: cancel_where
--- params: action batch queue states kind error before limit cursor expected reason
+-- name: cancel_where (action batch queue states kind error before limit cursor expected reason)
 select id, state, why, cursor, n
 from {schema}.cancel_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
                            $9::text, $10::bigint, $11::text)
 
--- name: discard
--- params: action batch ids reason
+-- name: discard (action batch ids reason)
 select id, state, why, cursor, n from {schema}.discard($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
 
--- name: discard_where
--- params: action batch queue states kind error before limit cursor expected reason
+-- name: discard_where (action batch queue states kind error before limit cursor expected reason)
 select id, state, why, cursor, n
 from {schema}.discard_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
-                            $9::text,
-                           $10::bigint, $11::text)
+                           $9::text, $10::bigint, $11::text)
 
--- name: delete
--- params: action batch ids reason
+-- name: delete (action batch ids reason)
 select id, state, why, cursor, n from {schema}.delete_jobs($1::uuid, $2::int, $3::text[]::uuid[], $4::text)
 
--- name: delete_where
--- params: action batch queue states kind error before limit cursor expected reason
+-- name: delete_where (action batch queue states kind error before limit cursor expected reason)
 select id, state, why, cursor, n
 from {schema}.delete_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
                            $9::text, $10::bigint, $11::text)
 
--- name: priority
--- params: action batch ids n reason
+-- name: priority (action batch ids n reason)
 -- range: 0..9
 select id, state, why, cursor, n from {schema}.set_priority($1::uuid, $2::int, $3::text[]::uuid[], $4::int, $5::text)
 
--- name: priority_where
--- params: action batch queue states kind error before limit cursor expected n reason
+-- name: priority_where (action batch queue states kind error before limit cursor expected n reason)
 -- range: 0..9
 select id, state, why, cursor, n
 from {schema}.set_priority_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
-                                 $9::text,
-                           $10::bigint, $11::int, $12::text)
+                           $9::text, $10::bigint, $11::int, $12::text)
 
--- name: reschedule
--- params: action batch ids at reason
+-- name: reschedule (action batch ids at reason)
 select id, state, why, cursor, n from {schema}.set_time($1::uuid, $2::int, $3::text[]::uuid[], $4::timestamptz,
                                                         $5::text)
 
--- name: reschedule_where
--- params: action batch queue states kind error before limit cursor expected at reason
+-- name: reschedule_where (action batch queue states kind error before limit cursor expected at reason)
 select id, state, why, cursor, n
 from {schema}.set_time_where($1::uuid, $2::int, $3::text, $4::text[], $5::text, $6::text, $7::timestamptz, $8::int,
-                             $9::text,
-                           $10::bigint, $11::timestamptz, $12::text)
+                           $9::text, $10::bigint, $11::timestamptz, $12::text)
 
--- name: undo
--- params: action batch of cursor expected reason
+-- name: undo (action batch of cursor expected reason)
 select id, state, why, cursor, n from {schema}.undo($1::uuid, $2::int, $3::uuid, $4::text, $5::bigint, $6::text)
 
--- name: edit
--- params: action batch ids settings payload reason
+-- name: edit (action batch ids settings payload reason)
 -- settings hold the version of the job that was edited
 select id, state, why, cursor, n
 from {schema}.edit_job($1::uuid, $2::int, $3::text[]::uuid[], $4::jsonb ->> 'version', $5::text, $6::text)
 
--- name: push
--- params: action queue settings payload reason
+-- name: push (action queue settings payload reason)
 select id, state, why, cursor, n from {schema}.push_by_hand($1::uuid, $2::text, $3::jsonb, $4::text, $5::text)
 
--- name: drain
--- params: action node reason
+-- name: drain (action node reason)
 select id, state, why, cursor, n from {schema}.drain_node($1::uuid, $2::text, $3::text)
 
--- name: repair_counters
--- params: action queue reason
+-- name: repair_counters (action queue reason)
 select id, state, why, cursor, n from {schema}.repair($1::uuid, 'counters', $2::text, $3::text)
 
--- name: repair_orphans
--- params: action queue reason
+-- name: repair_orphans (action queue reason)
 select id, state, why, cursor, n from {schema}.repair($1::uuid, 'orphans', $2::text, $3::text)
 
--- name: repair_partitions
--- params: action reason
+-- name: repair_partitions (action reason)
 select id, state, why, cursor, n from {schema}.repair($1::uuid, 'partitions', null, $2::text)
 
--- name: queue_set
--- params: action queue settings reason
+-- name: queue_set (action queue settings reason)
 select id, state, why, cursor, n from {schema}.set_queue($1::uuid, $2::text, $3::jsonb, $4::text)
 
--- name: cron_set
--- params: action schedule settings payload reason
+-- name: cron_set (action schedule settings payload reason)
 select id, state, why, cursor, n from {schema}.schedule_set($1::uuid, $2::text, $3::jsonb, $4::text, $5::text)
 
--- name: cron_pause
--- params: action schedule reason
+-- name: cron_pause (action schedule reason)
 select id, state, why, cursor, n from {schema}.schedule_pause($1::uuid, $2::text, $3::text)
 
--- name: cron_resume
--- params: action schedule reason
+-- name: cron_resume (action schedule reason)
 select id, state, why, cursor, n from {schema}.schedule_resume($1::uuid, $2::text, $3::text)
 
--- name: cron_run
--- params: action schedule reason
+-- name: cron_run (action schedule reason)
 select id, state, why, cursor, n from {schema}.schedule_run($1::uuid, $2::text, $3::text)
 
--- name: cron_remove
--- params: action schedule reason
+-- name: cron_remove (action schedule reason)
 select id, state, why, cursor, n from {schema}.schedule_remove($1::uuid, $2::text, $3::text)
 
--- name: backend_signal
--- params: action batch settings reason
+-- name: backend_signal (action batch settings reason)
 select id, state, why, cursor, n from {schema}.signal_backend($1::uuid, $2::int, $3::jsonb, $4::text)
 
--- name: requeue_preview
--- params: ids queue states kind error before reset by
+-- name: requeue_preview (ids queue states kind error before reset by)
 select state, n, why
 from {schema}.requeue_preview($1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
                               coalesce($7::boolean, false), $8::interval)
 
--- name: requeue_sample
--- params: queue states kind error before n
+-- name: requeue_sample (queue states kind error before n)
 select id from {schema}.requeue_sample($1::text, $2::text[], $3::text, $4::text, $5::timestamptz, $6::int)
 
--- name: release_preview
--- params: node expired_only fail count
+-- name: release_preview (node expired_only fail count)
 select state, n, why
 from {schema}.release_preview($1::text, coalesce($2::boolean, true), coalesce($3::boolean, false),
                               coalesce($4::boolean, true))
 
--- name: extend_preview
--- params: ids node by
+-- name: extend_preview (ids node by)
 select case when state is not null then 'extended' end as state, n, why
 from {schema}.extend_preview($1::text[]::uuid[], $2::text, $3::interval)
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select state, n, why from {schema}.purge_preview($1::text, $2::text[], $3::timestamptz)
 
--- name: cancel_preview
--- params: ids queue states kind error before
+-- name: cancel_preview (ids queue states kind error before)
 select state, n, why
 from {schema}.remove_preview('cancel', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
 
--- name: discard_preview
--- params: ids queue states kind error before
+-- name: discard_preview (ids queue states kind error before)
 select state, n, why
 from {schema}.remove_preview('discard', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
 
--- name: delete_preview
--- params: ids queue states kind error before
+-- name: delete_preview (ids queue states kind error before)
 select state, n, why
 from {schema}.remove_preview('delete', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz)
 
--- name: priority_preview
--- params: ids queue states kind error before n
+-- name: priority_preview (ids queue states kind error before n)
 select state, n, why
 from {schema}.change_preview('priority', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text, $6::timestamptz,
                              $7::int)
 
--- name: reschedule_preview
--- params: ids queue states kind error before at
+-- name: reschedule_preview (ids queue states kind error before at)
 select state, n, why
 from {schema}.change_preview('reschedule', $1::text[]::uuid[], $2::text, $3::text[], $4::text, $5::text,
                              $6::timestamptz, null, $7::timestamptz)
 
--- name: undo_preview
--- params: of
+-- name: undo_preview (of)
 select state, n, why from {schema}.undo_preview($1::uuid)
 
--- name: edit_preview
--- params: ids settings payload
+-- name: edit_preview (ids settings payload)
 select state, n, why from {schema}.edit_preview($1::text[]::uuid[], $2::jsonb ->> 'version', $3::text)
 
--- name: push_preview
--- params: queue settings payload
+-- name: push_preview (queue settings payload)
 select state, n, why from {schema}.push_preview($1::text, $2::jsonb, $3::text)
 
--- name: pause_preview
--- params: queue force
+-- name: pause_preview (queue force)
 select state, n, why from {schema}.pause_preview($1::text, coalesce($2::boolean, false))
 
--- name: resume_preview
--- params: queue
+-- name: resume_preview (queue)
 select case when c.paused_at is not null then 'resumed' end as state, 1::bigint as n,
        case when c.paused_at is not null then null
             when exists (select from {schema}.queue_settings($1::text)) then 'not paused'
             else format('no job was ever seen in queue "%s"', $1::text) end as why
 from (select) one left join {schema}.queue_config c on c.queue = $1::text
 
--- name: drain_preview
--- params: node
+-- name: drain_preview (node)
 select case when x.state = 'up' then 'draining' end as state, 1::bigint as n,
        case when x.lock_key is null then format('no node is called "%s"', $1::text)
             when x.state <> 'up' then 'draining already' end as why
 from (select) one left join {schema}.node x on x.lock_key = $1::text
 
--- name: queue_set_preview
--- params: queue settings
+-- name: queue_set_preview (queue settings)
 select state, n, why from {schema}.set_queue_preview($1::text, $2::jsonb)
 
--- name: cron_pause_preview
--- params: schedule
+-- name: cron_pause_preview (schedule)
 select case when s.paused_at is null and s.name is not null then 'paused' end as state, 1::bigint as n,
        case when s.name is null then format('no schedule is called "%s"', $1::text)
             when s.paused_at is not null then 'paused already' end as why
 from (select) one left join {schema}.schedule s on s.name = $1::text
 
--- name: cron_resume_preview
--- params: schedule
+-- name: cron_resume_preview (schedule)
 select case when s.name is not null and s.next_run is null then 'resumed' end as state, 1::bigint as n,
        case when s.name is null then format('no schedule is called "%s"', $1::text)
             when s.next_run is not null then 'not paused' end as why
 from (select) one left join {schema}.schedule s on s.name = $1::text
 
--- name: cron_run_preview
--- params: schedule
+-- name: cron_run_preview (schedule)
 select case when s.name is not null then 'run' end as state, 1::bigint as n,
        case when s.name is null then format('no schedule is called "%s"', $1::text) end as why
 from (select) one left join {schema}.schedule s on s.name = $1::text
 
--- name: cron_remove_preview
--- params: schedule
+-- name: cron_remove_preview (schedule)
 select case when s.name is not null then 'removed' end as state, 1::bigint as n,
        case when s.name is null then format('no schedule is called "%s"', $1::text) end as why
 from (select) one left join {schema}.schedule s on s.name = $1::text
 
--- name: cron_set_preview
--- params: schedule settings payload
+-- name: cron_set_preview (schedule settings payload)
 select state, n, why from {schema}.schedule_preview($1::text, $2::jsonb, $3::text)

@@ -18,17 +18,10 @@
 -- note: The columns differ between versions. What only newer versions have is shown and offered from that version on.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'job' and c.relkind in ('r', 'p')
-                and a.attname = 'keep_until')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
-                and a.attname = 'dead_letter')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'version' and c.relkind in ('r', 'p')
-                and a.attname = 'version')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='job'; column='keep_until'
+-- part: has_column table='queue'; column='dead_letter'
+-- part: has_column table='version'; column='version'
 order by 1
 
 -- name: version
@@ -49,8 +42,7 @@ order by 1
 -- No index knows which jobs run or have failed. From 64 MB on, pg-boss' own counts are shown (version 37, some minutes
 -- old at most), or as many pages are read at random and the rest is estimated.
 with sample as materialized (
-    select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
-    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+-- part: page_sample bytes=8192 * 8192.0
 ), sampled as materialized (
     select q.*, s.part, coalesce(s.part < 1 and q.failed_count is not null
                                  and q.monitor_on > now() - interval '10 min', false) as cached
@@ -92,8 +84,7 @@ order by 1
 -- name: counts_final
 -- cost: reads all jobs, of a large table 64 MB
 with sample as materialized (
-    select least(1, 8192 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
-    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+-- part: page_sample bytes=8192 * 8192.0
 )
 select j.name as queue, round(count(*) filter (where j.state = 'completed') / s.part)::bigint as completed,
        round(count(*) filter (where j.state = 'cancelled') / s.part)::bigint as cancelled, s.part < 1 as approx
@@ -156,8 +147,7 @@ with sample as materialized (
             select name, id, state, priority, retry_count, retry_limit, created_on, start_after, started_on,
                    completed_on, output, blocked, heartbeat_on, heartbeat_seconds, expire_seconds, expire_in, null,
                    null, ctid, tableoid::bigint
-            from {schema}.job
-            where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid
+            from {schema}.job where s.by_place and ctid >= format('(%s,0)', greatest(p - 256, s.low))::tid
               and ctid < format('(%s,0)', p)::tid
               and (s.at is null or (ctid, tableoid::bigint) < (s.at, s.part))) j
         cross join lateral (
@@ -173,12 +163,8 @@ with sample as materialized (
           and ($2::text[] is null or z.state = any($2::text[]))
           -- in the order of the index of waiting jobs
           and (coalesce(not $2::text[] <@ '{scheduled,ready,retry}', true) or not j.blocked)
-          and ($4::text is null or j.state = 'failed'
-               or j.output is not null and j.state in ('retry', 'created'))
-          and ($7::interval is null or j.created_on < now() - $7::interval)
-          and ($8::interval is null or j.created_on > now() - $8::interval)
-          and ($9::int is null or z.tries >= $9::int)
-          and ($10::int is null or z.tries <= $10::int)
+          and ($4::text is null or j.state = 'failed' or j.output is not null and j.state in ('retry', 'created'))
+-- part: age_and_tries created=j.created_on; tries=z.tries; older=$7; younger=$8; min=$9; top=$10
           and ($11::text[] is null or (j.name, j.id) in (
                   select left(i, -37), right(i, 36)::uuid from unnest($11::text[]) i
                   where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'))
@@ -189,17 +175,9 @@ with sample as materialized (
         order by newest desc, newest_id desc, at desc, part desc
         limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100)
                    else coalesce($12::int, 10000) end) j
-    limit case when $4::text is null and $5::text[] is null and $6::text[] is null then coalesce($13::int, 100)
-               else coalesce($12::int, 10000) end
-), matching as materialized (
-    select * from looked_at
-    where ($4::text is null or case when $4::text like '~%' then strpos(lower(error), lower(substr($4::text, 2))) > 0
-                                    else coalesce({error_key(error)}, case when state = 'failed' then '' end)
-                                         = {error_key($4::text)} end)
-      and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-              where strpos(lower(concat_ws(' ', key, error)), lower(x)) = 0))
-      and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-              where strpos(lower(concat_ws(' ', key, error)), lower(x)) > 0))
+-- part: order_of_texts error=$4; words=$5; not_words=$6; n=$12; top=$13; text=error
+-- part: has_words p=$5; text=key, error
+-- part: lacks_words p=$6; text=key, error
     order by newest desc, newest_id desc, at desc, part desc limit coalesce($13::int, 100)
 ), numbered as (
     select (select count(*) from looked_at) as looked, (select count(*) from matching) as found
@@ -210,8 +188,7 @@ from (
     select key as id, name as queue, '' as kind, now_is as state, priority, tries,
            least(retry_limit, 2147483646) + 1 as max_tries,
            {ms(created_on)} as created_ms, {ms(start_after)} as run_after_ms,
-           {ms(greatest(created_on, started_on, completed_on))} as changed_ms,
-           {ms(started_on)} as started_ms,
+           {ms(greatest(created_on, started_on, completed_on))} as changed_ms, {ms(started_on)} as started_ms,
            {ms(case when state > 'active' then completed_on end)} as finished_ms, null::text as node,
            null::bigint as lease, until as lease_until_ms, left(error, 300) as error,
            cursor, until < {ms(now())} as stale, newest, newest_id, at, part, 0 as mark
@@ -219,20 +196,17 @@ from (
     union all
     (select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', cursor, null, newest,
             newest_id, at, part, 1
-     from looked_at, numbered
-     where not ($4::text is null and $5::text[] is null and $6::text[] is null)
+     from looked_at, numbered where not ($4::text is null and $5::text[] is null and $6::text[] is null)
        and looked >= coalesce($12::int, 10000) and found < coalesce($13::int, 100)
      order by newest, newest_id, at, part limit 1)
     union all
     select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, null, '', format('(%s,0)/0', low),
            null, null, null, null, null, 1
-    from sample, numbered
-    where by_place and low > 0 and found < coalesce($13::int, 100)
+    from sample, numbered where by_place and low > 0 and found < coalesce($13::int, 100)
       and ($4::text is null and $5::text[] is null and $6::text[] is null or looked < coalesce($12::int, 10000))
 ) z order by mark, newest desc, newest_id desc, at desc, part desc
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.name || ':' || j.id as id, j.name as queue, '' as kind,
        case when j.state = 'active' then 'running' when j.state > 'active' then j.state::text
             when j.blocked then 'blocked'
@@ -241,8 +215,7 @@ select j.name || ':' || j.id as id, j.name as queue, '' as kind,
                         else least(j.retry_count, 2147483646) + (j.state <> 'active')::int end as tries,
        least(j.retry_limit, 2147483646) + 1 as max_tries,
        {ms(j.created_on)} as created_ms, {ms(j.start_after)} as run_after_ms,
-       {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms,
-       {ms(j.started_on)} as started_ms,
+       {ms(greatest(j.created_on, j.started_on, j.completed_on))} as changed_ms, {ms(j.started_on)} as started_ms,
        {ms(case when j.state > 'active' then j.completed_on end)} as finished_ms, null::text as node,
        null::bigint as lease, u.until as lease_until_ms,
        case when j.state in ('failed', 'retry', 'created')
@@ -273,8 +246,7 @@ cross join lateral (
                 + coalesce(j.expire_seconds * 1000::bigint,
                            (extract(epoch from j.expire_in) * 1000)::bigint)) end as until) u
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- only the last failure is kept, with its stack
 select case when retry_count < retry_limit and state <> 'failed' and started_on is null then 1
             else least(retry_count, 2147483646) + 1 end as number,
@@ -288,25 +260,21 @@ where (name, id) in (select left(i, -37), right(i, 36)::uuid from unnest($1::tex
                      where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' limit 1)
   and started_on is not null and (output is not null or state = 'completed')
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- No index knows which jobs failed: of a table of more than 1 GB as many pages are read at random, so there are more
 -- failed jobs than the count says.
 with sample_rows as materialized (
-    select least(1, 131072 * 8192.0 / greatest(1, sum(pg_relation_size(relid)))) as part
-    from pg_partition_tree(to_regclass(format('%I.job', {schema_lit}::text))) where isleaf
+-- part: page_sample bytes=131072 * 8192.0
 ), failed_jobs as materialized (
     select name || ':' || id as id, name as queue, completed_on as at,
            coalesce(output ->> 'message', output -> 'value' ->> 'message',
                     case jsonb_typeof(output -> 'value') when 'string' then output ->> 'value' end, output::text,
                     '') as error
     from {schema}.job tablesample system ((select 100 * part from sample_rows))
-    where state = 'failed' and ($1::text is null or name = $1::text)
-    order by completed_on desc nulls last limit 5000
+    where state = 'failed' and ($1::text is null or name = $1::text) order by completed_on desc nulls last limit 5000
 )
 select error_key, queue, count(*) as n, (select count(*) from failed_jobs) = 5000
-    or (select part < 1 from sample_rows) as capped,
-       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
+    or (select part < 1 from sample_rows) as capped, {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
        (array_agg(left(error, 1000) order by at desc))[1] as sample, (array_agg(id order by at desc))[1] as sample_id
 from (select *, {error_key(error)} as error_key from failed_jobs) g
 group by error_key, queue order by 3 desc, 2, 1 limit coalesce($2::int, 200)
@@ -335,11 +303,9 @@ cross join lateral (
                     then greatest((k ->> 'batchSize')::numeric, 0) end as batch,
                case when jsonb_typeof(k -> 'active') = 'number'
                     then greatest((k ->> 'active')::numeric, 0) end as active) n) w
-where x.live or coalesce(i.stopped_on, i.heartbeat_on) > now() - interval '1 day'
-order by i.started_on, i.id limit 1000
+where x.live or coalesce(i.stopped_on, i.heartbeat_on) > now() - interval '1 day' order by i.started_on, i.id limit 1000
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 select s.name || coalesce(nullif(':' || s.key, ':'), '') as name, s.cron, coalesce(s.timezone, 'UTC') as tz,
        s.name as queue, '' as kind, 'active' as state, {ms(j.created_on)} as last_run_ms,
        case when s.last_job_id is null then null when j.id is null then 'gone' when j.state = 'active' then 'running'
@@ -350,11 +316,9 @@ from (select '' as key, null::uuid as last_job_id) d
 cross join lateral (select name, key, cron, timezone, data, created_on, updated_on, last_job_id
                     from {schema}.schedule) s
 left join {schema}.job j on j.name = s.name and j.id = s.last_job_id
-where $1::text is null or s.name || coalesce(nullif(':' || s.key, ':'), '') = $1::text
-order by 1
+where $1::text is null or s.name || coalesce(nullif(':' || s.key, ':'), '') = $1::text order by 1
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: retry (failed), resume (cancelled), update with startAfter (scheduled, retry)
 -- guard: only jobs that do not run and are neither completed nor ready already
 with chosen as (
@@ -373,15 +337,14 @@ with chosen as (
         retry_limit = least(j.retry_limit, 2147483646) + (j.state = 'failed')::int,
         completed_on = case when j.state = 'failed'
                                  and (select version < 37 from {schema}.version) then j.completed_on end,
-        keep_until
-        = case when j.state < 'active' then now() + case when isfinite(j.keep_until) and isfinite(j.start_after)
-            then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
-                                                         else interval '14 days' end else j.keep_until end,
+        keep_until = case when j.state < 'active' then now() + case
+            when isfinite(j.keep_until) and isfinite(j.start_after)
+                then least(greatest(j.keep_until - j.start_after, interval '0'), interval '3650 days')
+            else interval '14 days' end else j.keep_until end,
         start_after = case when j.state < 'active' then now()
                            when (select version > 37 from {schema}.version) then greatest(j.start_after, now())
                            else j.start_after end
-    from chosen i
-    where j.name = i.name and j.id = i.id
+    from chosen i where j.name = i.name and j.id = i.id
       and (j.state = 'failed' or j.state = 'cancelled' and to_jsonb(j) ->> 'upsert_by_key' is distinct from 'true'
            or j.state < 'active' and j.start_after > now())
     returning j.name, j.id, j.start_after
@@ -402,8 +365,7 @@ with chosen as (
 select c.name || ':' || c.id as id, case when c.start_after > now() then 'retry' else 'ready' end as state
 from changed c where (select count(*) from woken) >= 0
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (what its own restore() does)
 -- guard: only running jobs
 -- requires: version >= 30
@@ -416,8 +378,7 @@ with chosen as (
     where j.name = i.name and j.id = i.id and j.state = 'active' and to_jsonb(j) ->> 'upsert_by_key' = 'true'
     returning j.*
 ), updated as (
-    update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null
-    from chosen i
+    update {schema}.job j set state = 'created', started_on = null, heartbeat_on = null from chosen i
     where j.name = i.name and j.id = i.id and j.state = 'active'
       and to_jsonb(j) ->> 'upsert_by_key' is distinct from 'true'
     returning j.name, j.id
@@ -432,27 +393,23 @@ select name || ':' || id as id, 'ready' as state from updated
 union all
 select name || ':' || id, 'ready' from inserted
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: touch (queues with a heartbeat); of the others the time to expire is raised
 -- guard: only running jobs that would expire before that time
 -- requires: version >= 30
-update {schema}.job j
-set heartbeat_on = case when j.heartbeat_seconds is not null then
+update {schema}.job j set heartbeat_on = case when j.heartbeat_seconds is not null then
                        now() + $2::interval - j.heartbeat_seconds * interval '1 s' else j.heartbeat_on end,
     expire_seconds = case when j.heartbeat_seconds is null then
                          ceil(extract(epoch from now() + $2::interval - j.started_on))::int else j.expire_seconds end
 from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
       where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
-where j.name = i.name and j.id = i.id and j.state = 'active'
-  and case when j.heartbeat_seconds is null
+where j.name = i.name and j.id = i.id and j.state = 'active' and case when j.heartbeat_seconds is null
                then j.expire_seconds < ceil(extract(epoch from now() + $2::interval - j.started_on))::int
            else j.heartbeat_on is null
                 or j.heartbeat_on < now() + $2::interval - j.heartbeat_seconds * interval '1 s' end
 returning j.name || ':' || j.id as id, 'extended' as state
 
--- name: cancel
--- params: ids
+-- name: cancel (ids)
 -- official: cancel
 -- guard: only jobs that have not ended
 -- confirm: a worker goes on with a running job until it ends; its answer is then dropped
@@ -462,18 +419,15 @@ from (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text
 where j.name = i.name and j.id = i.id and j.state < 'completed'
 returning j.name || ':' || j.id as id, 'cancelled' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: deleteJob
 -- guard: only jobs that do not run
 delete from {schema}.job j
 using (select left(i, -37) as name, right(i, 36)::uuid as id from unnest($1::text[]) i
        where i ~ ':[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$') i
-where j.name = i.name and j.id = i.id and j.state <> 'active'
-returning j.name || ':' || j.id as id, 'deleted' as state
+where j.name = i.name and j.id = i.id and j.state <> 'active' returning j.name || ':' || j.id as id, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: update(priority)
 -- guard: only jobs of another priority that wait
 update {schema}.job j set priority = $2::int
@@ -483,8 +437,7 @@ where j.name = i.name and j.id = i.id and j.state < 'active' and j.priority <> $
 returning j.name || ':' || j.id as id, case when j.start_after <= now() then 'ready'
                                             when j.state = 'retry' then 'retry' else 'scheduled' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: update(startAfter)
 -- guard: only jobs with another time that wait; one that has ended is requeued
 with updated as (
@@ -507,8 +460,7 @@ select u.name || ':' || u.id as id, case when u.start_after <= now() then 'ready
                                          else 'scheduled' end as state
 from updated u where (select count(*) from woken) >= 0
 
--- name: redrive
--- params: ids
+-- name: redrive (ids)
 -- official: redrive
 -- guard: only jobs that wait and came from another queue
 -- requires: version >= 36
@@ -561,18 +513,15 @@ with chosen as (
                                   ' under its ', q.policy, ' policy'),
                 'reason', 'redrive_conflict', 'destination', q.name, 'policy', q.policy,
                 'singletonKey', m.singleton_key)) end) r
-    where m.new_id not in (select id from inserted)
-    returning name, id, state
+    where m.new_id not in (select id from inserted) returning name, id, state
 )
 select m.name || ':' || m.id as id,
        case when r.id is null then 'ready' when r.state = 'failed' then 'failed' end as state,
        case when r.id is null then 'back in ' || m.source_name when r.state = 'failed' then 'its key waits in '
                 || m.source_name else 'waits for the job before it' end as why
-from moved m left join refused r on r.name = m.name and r.id = m.id
-order by m.created_on, m.id
+from moved m left join refused r on r.name = m.name and r.id = m.id order by m.created_on, m.id
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: deleteStoredJobs
 -- guard: only jobs that have ended; a completed one that others still wait for is left until pg-boss has told them
 with gone as (
@@ -589,8 +538,7 @@ with gone as (
 )
 select name || ':' || id as id, 'purged' as state from gone
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'purged' as state, count(*) as n, k.state::text as why
 from (select false as blocking) d cross join lateral (select name, state, completed_on, blocking from {schema}.job) k
 where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1::text is null or k.name = $1::text)
@@ -598,8 +546,7 @@ where k.state > 'active' and not (k.blocking and k.state = 'completed') and ($1:
   and ($3::timestamptz is null or k.completed_on < $3::timestamptz)
 group by k.state order by k.state
 
--- name: cron_remove
--- params: schedule
+-- name: cron_remove (schedule)
 -- official: unschedule
 -- confirm: pg-boss can't switch a schedule off; it is removed until the application sets it again
 with deleted as (

@@ -20,23 +20,20 @@
 -- lacks: release_where: pgmq does not know its readers: requeue running messages
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'meta' and c.relkind in ('r', 'p')
-                and a.attname = 'is_unlogged')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='meta'; column='is_unlogged'
   and exists (select from pg_proc p where p.pronamespace = n.oid and p.proname = 'set_vt')
 order by 1
 
 -- name: version
 select coalesce((select extversion from pg_extension where extname = 'pgmq'),
                 case when exists (select from pg_attribute a join pg_type t on t.typrelid = a.attrelid
-                                  where t.typname = 'message_record' and t.typnamespace
-                                      = (select oid from pg_namespace where nspname = {schema_lit})
+                                  where t.typname = 'message_record'
+                                    and t.typnamespace = (select oid from pg_namespace where nspname = {schema_lit})
                                     and a.attname = 'last_read_at') then '1.8'
                      when exists (select from pg_attribute a join pg_type t on t.typrelid = a.attrelid
-                                  where t.typname = 'message_record' and t.typnamespace
-                                      = (select oid from pg_namespace where nspname = {schema_lit})
+                                  where t.typname = 'message_record'
+                                    and t.typnamespace = (select oid from pg_namespace where nspname = {schema_lit})
                                     and a.attname = 'headers') then '1.5' else '1.0' end) as version
 
 -- name: queues
@@ -182,8 +179,7 @@ from (
     from params p, found f where f.place = p.n and not p.plain and p.ids is null and (select count(*) from fits) < p.top
 ) z order by z.place, z.mark
 
--- name: job
--- params: ids
+-- name: job (ids)
 -- the text passes through the XML as hexadecimal digits
 with wanted as materialized (
     select m.queue_name::text as queue, substring(i.id from ':([0-9]{1,18})$') as msg
@@ -215,31 +211,25 @@ cross join lateral xmltable('/table/row' passing query_to_xml(format(
     t.archived, r.rel, i.msg), false, false, '')
     columns read_ct int, made bigint, archived bigint, later boolean, at bigint, size bigint, message text,
                             headers text) x
-where to_regclass(r.rel) is not null
-limit 1
+where to_regclass(r.rel) is not null limit 1
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: set_vt(queue, id, 0)
 -- guard: only messages that are in a queue
 -- confirm: A message that a reader works on is delivered a second time.
-select m.queue_name || ':' || r.msg_id as id, 'ready' as state
-from (select distinct id from unnest($1::text[]) id) i
+select m.queue_name || ':' || r.msg_id as id, 'ready' as state from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
 cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0-9]{1,18})$')::bigint, 0::int) r
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: set_vt(queue, id, 0)
 -- guard: only messages that are in a queue
 -- confirm: If its reader still lives, the message is delivered twice, and the first delete removes it for both readers.
-select m.queue_name || ':' || r.msg_id as id, 'ready' as state
-from (select distinct id from unnest($1::text[]) id) i
+select m.queue_name || ':' || r.msg_id as id, 'ready' as state from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
 cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0-9]{1,18})$')::bigint, 0::int) r
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: set_vt(queue, id, seconds), of those that a reader has and with less time than that
 -- guard: only messages that are running; never shortened
 -- The present state of a message is read through the XML, as numbers; an id that no queue has gives no row.
@@ -257,8 +247,7 @@ cross join lateral {schema}.set_vt(m.queue_name::text, q.msg::bigint,
                                    least(greatest(ceil(extract(epoch from $2::interval)), x.has), 2000000000)::int) r
 where to_regclass(q.rel) is not null
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: set_vt(queue, id, seconds)
 -- guard: only messages that are in a queue
 -- confirm: A message that a reader has now is delivered again at that time, and the first delete removes it for both
@@ -271,25 +260,21 @@ cross join lateral {schema}.set_vt(m.queue_name::text, substring(i.id from ':([0
                                    least(greatest(ceil(extract(epoch from $2::timestamptz - clock_timestamp())), 0),
                                          2000000000)::int) r
 
--- name: discard
--- params: ids
+-- name: discard (ids)
 -- official: archive(queue, id)
 -- guard: only messages that are in a queue
 -- confirm: A message that a reader has now is taken from it.
-select i.id, 'completed' as state
-from (select distinct id from unnest($1::text[]) id) i
+select i.id, 'completed' as state from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
 cross join lateral (select {schema}.archive(m.queue_name::text,
                                             substring(i.id from ':([0-9]{1,18})$')::bigint) as done offset 0) r
 where r.done
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: delete(queue, id)
 -- guard: only messages that are in a queue
 -- confirm: The messages are gone for good, not even in the archive.
-select i.id, 'deleted' as state
-from (select distinct id from unnest($1::text[]) id) i
+select i.id, 'deleted' as state from (select distinct id from unnest($1::text[]) id) i
 join {schema}.meta m on m.queue_name = substring(i.id from '^(.*):[0-9]{1,18}$')
 cross join lateral (select {schema}.delete(m.queue_name::text,
                                            substring(i.id from ':([0-9]{1,18})$')::bigint) as done offset 0) r

@@ -14,15 +14,9 @@
 -- note: Retried events go back into their queue when pgq.maint_retry_events() runs (pgqd calls it every two minutes).
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where n.nspname = 'pgq'
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'retry_queue' and c.relkind in ('r', 'p')
-                and a.attname = 'ev_retry_after')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'subscription' and c.relkind in ('r', 'p')
-                and a.attname = 'sub_last_tick')
+select n.nspname::text as schema from pg_namespace n where n.nspname = 'pgq'
+-- part: has_column table='retry_queue'; column='ev_retry_after'
+-- part: has_column table='subscription'; column='sub_last_tick'
 
 -- name: version
 -- if PgQ was loaded as a script, it has no version number: its newest function shows the version
@@ -39,8 +33,7 @@ select q.queue_name as queue, q.queue_ticker_paused as paused,
                  (select count(*) || ' consumers' from {schema}.subscription s where s.sub_queue = q.queue_id)) as info
 from {schema}.queue q
 left join lateral (select tick_time from {schema}.tick t where t.tick_queue = q.queue_id order by t.tick_id desc
-                   limit 1) t on true
-order by 1
+                   limit 1) t on true order by 1
 
 -- name: counts
 -- the number of events after the last tick comes from the sequence; ev_retry_after has an index
@@ -65,8 +58,7 @@ left join lateral (
     where s.sub_queue = q.queue_id) c on true
 order by 1
 
--- name: jobs
--- params: queue states kind node words not_words older_than younger_than min_tries top_tries ids limit cursor
+-- name: jobs (queue states kind node words not_words older_than younger_than min_tries top_tries ids limit cursor)
 -- order: *: next due first
 -- the events that wait for a retry, by the time when they are due
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind, s.state,
@@ -84,14 +76,9 @@ where ($1::text is null or q.queue_name = $1::text)
   and ($2::text[] is null or s.state = any($2::text[]))
   and ($3::text is null or e.ev_type = $3::text)
   and ($4::text is null or c.co_name = $4::text)
-  and ($5::text[] is null or not exists (select from unnest($5::text[]) x
-          where strpos(lower(concat_ws(' ', e.ev_owner || '/' || e.ev_id, q.queue_name, e.ev_type)), lower(x)) = 0))
-  and ($6::text[] is null or not exists (select from unnest($6::text[]) x
-          where strpos(lower(concat_ws(' ', e.ev_owner || '/' || e.ev_id, q.queue_name, e.ev_type)), lower(x)) > 0))
-  and ($7::interval is null or e.ev_time < now() - $7::interval)
-  and ($8::interval is null or e.ev_time > now() - $8::interval)
-  and ($9::int is null or coalesce(e.ev_retry, 0) >= $9::int)
-  and ($10::int is null or coalesce(e.ev_retry, 0) <= $10::int)
+-- part: has_words p=$5; text=e.ev_owner || '/' || e.ev_id, q.queue_name, e.ev_type
+-- part: lacks_words p=$6; text=e.ev_owner || '/' || e.ev_id, q.queue_name, e.ev_type
+-- part: age_and_tries created=e.ev_time; tries=coalesce(e.ev_retry, 0); older=$7; younger=$8; min=$9; top=$10
   and ($11::text[] is null or (e.ev_owner, e.ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
                                                        from unnest($11::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$'))
   and ($13::text is null or (e.ev_retry_after, e.ev_owner, e.ev_id) >
@@ -100,8 +87,7 @@ where ($1::text is null or q.queue_name = $1::text)
            case when c2.ok then split_part($13::text, '/', 3)::bigint end))
 order by e.ev_retry_after, e.ev_owner, e.ev_id limit coalesce($12::int, 100)
 
--- name: job
--- params: ids
+-- name: job (ids)
 select e.ev_owner || '/' || e.ev_id as id, q.queue_name as queue, coalesce(e.ev_type, '') as kind,
        case when e.ev_retry_after > now() then 'retry' else 'ready' end as state, null::int as priority,
        coalesce(e.ev_retry, 0) as tries, null::int as max_tries, {ms(e.ev_time)} as created_ms,
@@ -131,8 +117,7 @@ left join {schema}.tick lt on lt.tick_queue = s.sub_queue and lt.tick_id = s.sub
 left join {schema}.tick nt on nt.tick_queue = s.sub_queue and nt.tick_id = s.sub_next_tick and s.sub_batch is not null
 group by c.co_name order by 1
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select s.sub_batch as lease, c.co_name as node, q.queue_name as queue, nt.tick_event_seq - lt.tick_event_seq as jobs,
        {ms(s.sub_active)} as started_ms, null::bigint as lease_until_ms, '' as job_ids,
        'handed out again when the consumer asks' as effect
@@ -145,8 +130,7 @@ where s.sub_batch is not null and ($1::text is null or c.co_name = $1::text)
   and ($2::text is null or q.queue_name = $2::text)
 order by s.sub_active, s.sub_batch limit coalesce($3::int, 200)
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: no (there is no call; maint_retry_events() takes what is due)
 -- guard: only events that wait and are not due already
 -- mode: deferred
@@ -156,8 +140,7 @@ where (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/'
   and ev_retry_after > now()
 returning ev_owner || '/' || ev_id as id, 'ready' as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no
 update {schema}.retry_queue set ev_retry_after = $2::timestamptz
 where ev_retry_after <> $2::timestamptz and (ev_owner, ev_id)
@@ -165,23 +148,20 @@ where ev_retry_after <> $2::timestamptz and (ev_owner, ev_id)
                             from unnest($1::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$')
 returning ev_owner || '/' || ev_id as id, case when ev_retry_after > now() then 'retry' else 'ready' end as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no
 delete from {schema}.retry_queue
 where (ev_owner, ev_id) in (select split_part(i, '/', 1)::int, split_part(i, '/', 2)::bigint
                             from unnest($1::text[]) i where i ~ '^[0-9]{1,9}/[0-9]{1,18}$')
 returning ev_owner || '/' || ev_id as id, 'deleted' as state
 
--- name: pause
--- params: queue
+-- name: pause (queue)
 -- official: set_queue_config(ticker_paused); batches that are cut already are handed out
 select queue_name as id, 'paused' as state
 from {schema}.queue cross join lateral {schema}.set_queue_config(queue_name, 'ticker_paused', 'true') c
 where queue_name = $1::text and not queue_ticker_paused
 
--- name: resume
--- params: queue
+-- name: resume (queue)
 -- official: set_queue_config(ticker_paused)
 select queue_name as id, 'resumed' as state
 from {schema}.queue cross join lateral {schema}.set_queue_config(queue_name, 'ticker_paused', 'false') c

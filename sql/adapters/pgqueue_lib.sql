@@ -15,43 +15,18 @@
 -- lacks: cancel: no node asks whether its job is still wanted: delete jobs that wait
 
 -- name: detect
-select n.nspname::text as schema
-from pg_catalog.pg_namespace n
-where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
-                and 10 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('key', 'varchar'), ('type', 'varchar'),
-                           ('state', 'varchar'), ('run_after', 'timestamp'), ('payload', 'bytea'), ('target', 'jsonb'),
-                                ('retry_policy', 'jsonb'), ('worker_data', 'jsonb')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
-                and 4 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('tenant_id', 'varchar'), ('lock_key', 'varchar'),
-                                ('lock_timeout', 'timestamp')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'queue_history' and c.relkind in ('r', 'p')
-                and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('tenant_id', 'varchar'), ('id', 'uuid'), ('state', 'varchar'),
-                                ('scheduled', 'timestamp'), ('result', 'bytea')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'schedules' and c.relkind in ('r', 'p')
-                and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('key', 'varchar'), ('schedule', 'varchar'),
-                                ('next_run', 'timestamp'), ('last_run', 'timestamp')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'queue_config' and c.relkind in ('r', 'p')
-                and 3 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('tenant_id', 'varchar'), ('paused', 'bool'), ('retry_policy', 'jsonb')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+select n.nspname::text as schema from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
+-- part: has_typed_columns table='queue'; n=10; columns=('tenant_id', 'varchar'), ('id', 'uuid'), ('key', 'varchar'),
+--   ('type', 'varchar'), ('state', 'varchar'), ('run_after', 'timestamp'), ('payload', 'bytea'), ('target', 'jsonb'),
+--   ('retry_policy', 'jsonb'), ('worker_data', 'jsonb')
+-- part: has_typed_columns table='work_queue'; n=4; columns=('id', 'uuid'), ('tenant_id', 'varchar'), ('lock_key',
+--   'varchar'), ('lock_timeout', 'timestamp')
+-- part: has_typed_columns table='queue_history'; n=5; columns=('tenant_id', 'varchar'), ('id', 'uuid'), ('state',
+--   'varchar'), ('scheduled', 'timestamp'), ('result', 'bytea')
+-- part: has_typed_columns table='schedules'; n=5; columns=('id', 'uuid'), ('key', 'varchar'), ('schedule', 'varchar'),
+--   ('next_run', 'timestamp'), ('last_run', 'timestamp')
+-- part: has_typed_columns table='queue_config'; n=3; columns=('tenant_id', 'varchar'), ('paused', 'bool'),
+--   ('retry_policy', 'jsonb')
 order by 1
 
 -- name: queues
@@ -72,11 +47,13 @@ group by queue
 -- queue holds live jobs only: its first 100000 rows are counted, approx if there are more. Failed jobs by the index of
 -- each tenant in the history, of the newest 10000 of each
 with recursive tenants (tenant_id) as (
+-- part tenants:
     (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
     union all
     select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
             limit 1)
     from tenants x where x.tenant_id is not null
+-- end part
 ), sampled as materialized (
     select q.id, q.queue, q.state, q.run_after, q.created from {schema}.queue q limit 100000
 ), live as (
@@ -93,8 +70,7 @@ with recursive tenants (tenant_id) as (
        count(*) filter (where w.id is null and q.state = 'RUNNING') as blocked
     from sampled q left join {schema}.work_queue w on w.id = q.id group by 1
 ), failed as (
-    select h.queue::text as queue, count(*) as failed, bool_or(h.nr = 10000) as many
-    from tenants x
+    select h.queue::text as queue, count(*) as failed, bool_or(h.nr = 10000) as many from tenants x
     cross join lateral (select h.queue, row_number() over () as nr
                         from (select h.queue from {schema}.queue_history h
                               where h.tenant_id = x.tenant_id and h.state = 'FAILED'
@@ -119,13 +95,11 @@ group by 1
 -- Kind, error and words are looked for in the newest n of the rows that fit all other terms: a row without an id gives
 -- the cursor to continue from
 with recursive tenants (tenant_id) as (
-    (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
-    union all
-    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
-            limit 1)
-    from tenants x where x.tenant_id is not null
+-- part: tenants
 ), live as materialized (
-    select 1 as arm, t.id, t.created as at, 'l' || t.id as cursor, t.queue::text as queue, t.type::text as kind,
+    select 1 as arm, t.id, t.created as at, 'l' || t.id as cursor,
+-- part live_columns:
+           t.queue::text as queue, t.type::text as kind,
            case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
                 when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
                 when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
@@ -134,13 +108,12 @@ with recursive tenants (tenant_id) as (
            coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
                   (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$'
                             then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
-           {ms(t.created::timestamptz)} as created_ms,
-           {ms(t.run_after::timestamptz)} as run_after_ms,
-           {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
-           {ms(w.started::timestamptz)} as started_ms,
+           {ms(t.created::timestamptz)} as created_ms, {ms(t.run_after::timestamptz)} as run_after_ms,
+           {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms, {ms(w.started::timestamptz)} as started_ms,
            null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
            coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING'
                                                       else coalesce(w.lock_timeout < now(), false) end as stale
+-- end part
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
     where ($14::text is null or $14::text like 'l%')
@@ -154,10 +127,7 @@ with recursive tenants (tenant_id) as (
            or 'running' = any($2::text[]) and w.lock_key is not null
            or 'blocked' = any($2::text[]) and w.id is null and t.state not in ('PENDING', 'RETRY'))
       and ($15::text is null or w.lock_key = $15::text)
-      and ($7::interval is null or t.created < now() - $7::interval)
-      and ($8::interval is null or t.created > now() - $8::interval)
-      and ($9::int is null or t.tries >= $9::int)
-      and ($10::int is null or t.tries <= $10::int)
+-- part: age_and_tries created=t.created; tries=t.tries; older=$7; younger=$8; min=$9; top=$10
       and ($11::text[] is null or t.id = any({uuids($11)}))
       and ($14::text is null or t.id < case when substr($14::text, 2) ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                       then substr($14::text, 2)::uuid end)
@@ -170,20 +140,17 @@ with recursive tenants (tenant_id) as (
     cross join tenants x
     cross join lateral (
         select 2 as arm, h.id, h.created as at, 'h' || h.created || '/' || h.id as cursor,
+-- part ended_columns:
                h.queue::text as queue, h.type::text as kind,
                case h.state when 'FAILED' then 'failed' else 'completed' end as state,
            h.tries, null::int as max_tries, {ms(h.scheduled::timestamptz)} as created_ms, null::bigint as run_after_ms,
-           {ms(h.created::timestamptz)} as changed_ms,
-           {ms(h.started::timestamptz)} as started_ms,
+           {ms(h.created::timestamptz)} as changed_ms, {ms(h.started::timestamptz)} as started_ms,
            {ms(h.created::timestamptz)} as finished_ms, null::text as node, null::bigint as lease_until_ms,
            coalesce(h.error, '')::text as error, false as stale
-        from {schema}.queue_history h
-        where h.tenant_id = x.tenant_id and h.state = s.state and $15::text is null
+-- end part
+        from {schema}.queue_history h where h.tenant_id = x.tenant_id and h.state = s.state and $15::text is null
           and ($1::text is null or h.queue = $1::text)
-          and ($7::interval is null or h.scheduled < now() - $7::interval)
-          and ($8::interval is null or h.scheduled > now() - $8::interval)
-          and ($9::int is null or h.tries >= $9::int)
-          and ($10::int is null or h.tries <= $10::int)
+-- part: age_and_tries created=h.scheduled; tries=h.tries; older=$7; younger=$8; min=$9; top=$10
           and ($11::text[] is null or h.id = any({uuids($11)}))
           and (coalesce($14::text, 'l') like 'l%'
                or (h.created, h.id) <
@@ -196,8 +163,7 @@ with recursive tenants (tenant_id) as (
                      else coalesce($12::int, 10000) end) h
 ), looked_at as materialized (
     select x.*, row_number() over (order by arm, case when arm = 1 then id end desc, at desc, id desc) as nr
-    from (select * from live union all select * from ended) x
-    order by nr
+    from (select * from live union all select * from ended) x order by nr
 -- part: jobs_matching
     order by nr limit coalesce($13::int, 100)
 )
@@ -212,42 +178,20 @@ from (select f.* from matching f
        order by w.nr desc limit 1)) x
 order by nr, id nulls last
 
--- name: job
--- params: ids
+-- name: job (ids)
 with found as (
-    select t.id, t.queue::text as queue, t.type::text as kind,
-           case when w.lock_key is not null then 'running' when w.id is not null then 'ready'
-                when t.state = 'PENDING' then case when t.run_after > now() then 'scheduled' else 'ready' end
-                when t.state = 'RETRY' then case when t.run_after > now() then 'retry' else 'ready' end
-                else 'blocked' end as state,
-           t.tries,
-           coalesce((case when t.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$' then t.retry_policy ->> 'tries' end)::int,
-                  (case when c.retry_policy ->> 'tries' ~ '^[0-9]{1,6}$'
-                            then c.retry_policy ->> 'tries' end)::int, 5) + 1 as max_tries,
-           {ms(t.created::timestamptz)} as created_ms,
-           {ms(t.run_after::timestamptz)} as run_after_ms,
-           {ms(coalesce(t.updated, t.created)::timestamptz)} as changed_ms,
-           {ms(w.started::timestamptz)} as started_ms,
-           null::bigint as finished_ms, w.lock_key::text as node, {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-           coalesce(t.error, '')::text as error, case when w.id is null then t.state = 'RUNNING'
-                                                      else coalesce(w.lock_timeout < now(), false) end as stale,
-           t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result,
+    select t.id,
+-- part: live_columns
+           , t.key::text as unique_key, t.payload, t.payload_type::text as payload_type, t.result,
            t.state::text as raw_state
     from {schema}.queue t left join {schema}.work_queue w on w.id = t.id
     left join {schema}.queue_config c on c.tenant_id = t.tenant_id and c.queue = t.queue
     where t.id = any(({uuids($1)})[:1])
     union all
-    select h.id, h.queue::text as queue, h.type::text as kind,
-           case h.state when 'FAILED' then 'failed' else 'completed' end as state,
-           h.tries, null::int as max_tries, {ms(h.scheduled::timestamptz)} as created_ms, null::bigint as run_after_ms,
-           {ms(h.created::timestamptz)} as changed_ms,
-           {ms(h.started::timestamptz)} as started_ms,
-           {ms(h.created::timestamptz)} as finished_ms, null::text as node, null::bigint as lease_until_ms,
-           coalesce(h.error, '')::text as error, false as stale,
-           h.key::text, h.payload, h.payload_type::text, h.result, h.state::text
-    from {schema}.queue_history h
-    where h.id = any(({uuids($1)})[:1])
-    limit 1
+    select h.id,
+-- part: ended_columns
+           , h.key::text, h.payload, h.payload_type::text, h.result, h.state::text
+    from {schema}.queue_history h where h.id = any(({uuids($1)})[:1]) limit 1
 )
 select j.id::text, j.queue, j.kind, j.state, null::int as priority, j.tries, j.max_tries, j.created_ms, j.run_after_ms,
        j.changed_ms,
@@ -265,8 +209,7 @@ cross join lateral (select case when octet_length(j.payload) <= 65536 and curren
                                            'ed[89].[89ab].|f0[9ab].([89ab].){2}|f[1-3]([89ab].){3}|f48.([89ab].){2})*$'
                                 then convert_from(j.payload, 'UTF8') end as text) x
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- only the last error is kept
 select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)} as started_ms,
        case when w.lock_key is null then {ms(q.updated::timestamptz)} end as ended_ms,
@@ -274,57 +217,29 @@ select q.tries as number, w.lock_key::text as node, {ms(w.started::timestamptz)}
 from {schema}.queue q left join {schema}.work_queue w on w.id = q.id
 where q.id = any(({uuids($1)})[:1]) and (w.lock_key is not null or q.error is not null)
 union all
-select h.tries, null, {ms(h.started::timestamptz)},
-       {ms(h.created::timestamptz)}, lower(h.state), coalesce(h.error, '')
-from {schema}.queue_history h
-where h.id = any(({uuids($1)})[:1])
+select h.tries, null, {ms(h.started::timestamptz)}, {ms(h.created::timestamptz)}, lower(h.state), coalesce(h.error, '')
+from {schema}.queue_history h where h.id = any(({uuids($1)})[:1])
 
--- name: nodes
--- a node is known by the jobs it holds; it has no heartbeat
-select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
-       count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
-       {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
-from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null group by 1 order by 1
+-- part: work_queue_sections unlock=unlockAllWorkItems
 
--- name: leases
--- params: node queue limit
-select w.lock_key::text as node, q.queue::text as queue, 1::bigint as jobs,
-       {ms(w.started::timestamptz)} as started_ms,
-       {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-       w.version::bigint as version, w.id::text as job_ids, q.tries,
-       '→ ready' as effect
-from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
-  and ($2::text is null or q.queue = $2::text)
-order by w.lock_timeout, w.id limit coalesce($3::int, 200)
-
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 with recursive tenants (tenant_id) as (
-    (select h.tenant_id from {schema}.queue_history h order by h.tenant_id limit 1)
-    union all
-    select (select h.tenant_id from {schema}.queue_history h where h.tenant_id > x.tenant_id order by h.tenant_id
-            limit 1)
-    from tenants x where x.tenant_id is not null
+-- part: tenants
 ), failed_jobs as materialized (
     select h.* from tenants x
     cross join lateral (select h.id, h.queue::text as queue, h.created, coalesce(h.error, '')::text as error
-                        from {schema}.queue_history h
-                        where h.tenant_id = x.tenant_id and h.state = 'FAILED'
+                        from {schema}.queue_history h where h.tenant_id = x.tenant_id and h.state = 'FAILED'
                           and ($1::text is null or h.queue = $1::text)
                         order by h.created desc limit 5000) h
     order by h.created desc limit 5000
 )
 select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
-       {ms(min(created)::timestamptz)} as first_ms,
-       {ms(max(created)::timestamptz)} as last_ms,
+       {ms(min(created)::timestamptz)} as first_ms, {ms(max(created)::timestamptz)} as last_ms,
        (array_agg(error order by created desc))[1] as sample,
        (array_agg(id::text order by created desc))[1] as sample_id
 from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 select case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as name,
        coalesce(s.schedule, '')::text as cron, s.timezone::text as tz, s.queue::text as queue,
        s.type::text as kind, case when s.paused then 'paused' else 'active' end as state,
@@ -337,8 +252,7 @@ from {schema}.schedules s
 where $1::text is null or case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text
 order by 1
 
--- name: requeue
--- params: ids reset
+-- name: requeue (ids reset)
 -- official: no (the history is never read again there)
 -- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue, and no live job of the
 --   queue has the key
@@ -353,11 +267,9 @@ with seen as materialized (
     update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1,
                                 updated = now(),
            tries = case when coalesce($2::boolean, false) then 0 else t.tries end
-    from pick where t.id = pick.id
-    returning t.id
+    from pick where t.id = pick.id returning t.id
 ), ended as (
-    select h.* from {schema}.queue_history h
-    where h.id = any({uuids($1)}) and h.state = 'FAILED'
+    select h.* from {schema}.queue_history h where h.id = any({uuids($1)}) and h.state = 'FAILED'
     for update skip locked
 ), back as (
     insert into {schema}.queue (tenant_id, id, created, updated, key, schedule_id, type, tries, queue, state, delay,
@@ -366,57 +278,17 @@ with seen as materialized (
            case when coalesce($2::boolean, false) then 0 else tries end, queue,
            'PENDING', delay, payload, payload_type, target, error, worker_data
     from ended
-    on conflict do nothing
-    returning id
+    on conflict do nothing returning id
 ), gone as (
     delete from {schema}.queue_history h using back where h.id = back.id and h.state = 'FAILED' returning h.id
 )
 select id::text, 'ready' as state from now_due union all select id::text, 'ready' from gone
 
--- name: rescue
--- params: ids
--- official: no (unlocking, of one job instead of a whole node)
--- guard: only jobs that a node holds
--- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
-                               version = least(version, 2147483646) + 1
-where id = any({uuids($1)}) and lock_key is not null
-returning id::text, 'ready' as state
-
--- name: release_where
--- params: node expired_only
--- official: unlockAllWorkItems
--- confirm: If the node is alive, what it works on is done twice.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null
-where lock_key = $1::text and (not coalesce($2::boolean, true) or lock_timeout < now())
-returning id::text, 'ready' as state
-
--- name: extend
--- params: ids by
--- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that a node holds and whose lease ends before that time
-update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where id = any({uuids($1)})
-  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
-  and $2::interval > interval '0'
-returning id::text, 'extended' as state
-
--- name: extend_where
--- params: node by
--- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that the node holds and whose lease ends before that time
-update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
-  and $2::interval > interval '0'
-returning id::text, 'extended' as state
-
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (run_after, which its scheduler looks at)
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
-    select q.id, q.state from {schema}.queue q
-    where q.id = any({uuids($1)})
+    select q.id, q.state from {schema}.queue q where q.id = any({uuids($1)})
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
 ), pick as (
@@ -428,16 +300,14 @@ from pick where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry'
                            else 'scheduled' end as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: QueueManager.delete, and from the history
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
     where id = any({uuids($1)}) and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
-    select q.id, q.state from {schema}.queue q
-    where q.id = any({uuids($1)})
+    select q.id, q.state from {schema}.queue q where q.id = any({uuids($1)})
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
@@ -445,20 +315,16 @@ with free as materialized (
 ), live as (
     delete from {schema}.queue t using pick where t.id = pick.id returning t.id
 ), ended as (
-    delete from {schema}.queue_history h
-    where h.id = any({uuids($1)})
-    returning h.id
+    delete from {schema}.queue_history h where h.id = any({uuids($1)}) returning h.id
 )
 select id::text, 'deleted' as state from live union select id::text, 'deleted' from ended
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no (it keeps all; months are dropped as partitions)
 -- guard: only completed jobs; failed ones where asked for
 -- cost: reads the history of a month
 with pick as (
-    select h.tableoid, h.ctid from {schema}.queue_history h
-    where h.state
+    select h.tableoid, h.ctid from {schema}.queue_history h where h.state
         = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s
                     where s in ('completed', 'failed')))
       and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
@@ -467,31 +333,26 @@ with pick as (
 delete from {schema}.queue_history h using pick where h.tableoid = pick.tableoid and h.ctid = pick.ctid
 returning h.id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 -- cost: reads the whole history
-select 'purged' as state, count(*) as n, lower(h.state) as why from {schema}.queue_history h
-where h.state
+select 'purged' as state, count(*) as n, lower(h.state) as why from {schema}.queue_history h where h.state
     = any(array(select upper(s) from unnest(coalesce($2::text[], '{completed}')) s where s in ('completed', 'failed')))
       and h.created < coalesce($3::timestamptz, now()) and ($1::text is null or h.queue = $1::text)
 group by h.state
 
--- name: cron_pause
--- params: schedule
+-- name: cron_pause (schedule)
 -- official: schedules.paused
 update {schema}.schedules s set paused = true, updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused is not true
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'paused' as state
 
--- name: cron_resume
--- params: schedule
+-- name: cron_resume (schedule)
 -- official: no (the library also moves next_run on: a run that was missed comes once now)
 update {schema}.schedules s set paused = false, updated = now(), version = least(version, 2147483646) + 1
 where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end = $1::text and s.paused
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'resumed' as state
 
--- name: cron_run
--- params: schedule
+-- name: cron_run (schedule)
 -- official: no (next_run is now; the schedule runner does the rest)
 -- guard: only a schedule that is not paused and not due this moment
 -- mode: deferred
@@ -500,8 +361,7 @@ where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key e
   and s.next_run is distinct from now()::timestamp
 returning case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end as id, 'run' as state
 
--- name: cron_remove
--- params: schedule
+-- name: cron_remove (schedule)
 -- official: the schedule is deleted
 -- confirm: It is gone with its payload.
 delete from {schema}.schedules s where case when s.key is null then s.id::text else s.tenant_id || '/' || s.key end

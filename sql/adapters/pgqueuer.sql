@@ -38,8 +38,7 @@ select case when exists (select from pg_attribute a
             when exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
                          where i.indrelid = t.oid and c.relname = {prefix_lit} || 'pgqueuer_picked_heartbeat_idx')
             then '1.6' else '1.3' end as version
-from pg_class t
-where t.relnamespace = (select oid from pg_namespace where nspname = {schema_lit})
+from pg_class t where t.relnamespace = (select oid from pg_namespace where nspname = {schema_lit})
   and t.relname = {prefix_lit} || 'pgqueuer'
 
 -- name: queues
@@ -94,8 +93,7 @@ with params as not materialized (
            case when $15::text ~ '^l-?[0-9]{1,19}$' then substr($15::text, 2)::bigint end as l,
            coalesce($2::text[] && '{completed,cancelled,failed}', $12::text[] is not null) as final
 ), live as materialized (
-    select j.*, row_number() over (order by j.id desc) as o
-    from {schema}.{prefix}pgqueuer j
+    select j.*, row_number() over (order by j.id desc) as o from {schema}.{prefix}pgqueuer j
     where (select l from params) is null and ($1::text is null or j.entrypoint = $1::text)
       and ($3::text[] is null or j.status::text = any($3::text[]))
       and ($2::text[] is null or case j.status::text when 'picked' then 'running' when 'failed' then 'failed'
@@ -106,8 +104,7 @@ with params as not materialized (
       and ((select q from params) is null or j.id < (select q from params))
     order by j.id desc limit (select n from params)
 ), past as materialized (
-    select g.*, row_number() over (order by g.id desc) as o
-    from {schema}.{prefix}pgqueuer_log g
+    select g.*, row_number() over (order by g.id desc) as o from {schema}.{prefix}pgqueuer_log g
     where (select final from params) and (select count(*) from live) < (select n from params)
       and g.status in ('successful', 'exception', 'canceled', 'deleted')
       and ($1::text is null or g.entrypoint = $1::text)
@@ -148,19 +145,12 @@ with params as not materialized (
                     else j.traceback::text end as error) s
     where ($4::text is null or j.entrypoint = $4::text)
       and ($5::text is null or (j.status = 'picked' and coalesce(j.queue_manager_id::text, '(none)') = $5::text))
-      and ($6::text is null or case when $6::text like '~%' then strpos(lower(s.error), lower(substr($6::text, 2))) > 0
-                                    else coalesce({error_key(s.error)}, case when s.state = 'failed' then '' end)
-                                         = {error_key($6::text)} end)
-      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
-              where strpos(lower(concat_ws(' ', j.id, j.entrypoint, s.error)), lower(x)) = 0))
-      and ($8::interval is null or j.created < now() - $8::interval)
-      and ($9::interval is null or j.created > now() - $9::interval)
-      and ($10::int is null or j.attempts >= $10::int)
-      and ($11::int is null or j.attempts <= $11::int)
+-- part: error_term p=$6; error=s.error; key=s.error; state=s.state
+-- part: has_words p=$7; text=j.id, j.entrypoint, s.error
+-- part: age_and_tries created=j.created; tries=j.attempts; older=$8; younger=$9; min=$10; top=$11
     order by j.arm, j.o limit coalesce($14::int, 100)
 )
-select id, queue, kind, state, priority, tries, max_tries, created_ms, run_after_ms, changed_ms, started_ms,
-       finished_ms, node, lease, lease_until_ms, error, cursor, stale
+-- part: job_columns
 from (
     select arm, o, id::text, entrypoint as queue, entrypoint as kind, state, priority, attempts as tries,
            null::int as max_tries, {ms(created)} as created_ms, {ms(execute_after)} as run_after_ms,
@@ -178,8 +168,7 @@ from (
      limit 1)
 ) z order by arm, o
 
--- name: job
--- params: ids
+-- name: job (ids)
 with wanted as materialized (
     select i::bigint as id from unnest($1::text[]) i
     where case when i ~ '^-?[0-9]{1,19}$' then i::numeric between -9223372036854775808 and 9223372036854775807 end
@@ -235,8 +224,7 @@ from found j cross join lateral (
             'f48[0-9a-f](?:[89ab][0-9a-f]){2})*$')
         else false end as is_text) t
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- the log, from the newest
 select row_number() over (order by id)::int as number, null::text as node, null::bigint as started_ms,
        {ms(created)} as ended_ms,
@@ -246,9 +234,7 @@ select row_number() over (order by id)::int as number, null::text as node, null:
        coalesce(case when jsonb_typeof(traceback) = 'object'
                          then concat_ws(': ', traceback ->> 'exception_type', traceback ->> 'exception_message')
                      else traceback::text end, '') as error, left(traceback ->> 'traceback', 65536) as trace
-from {schema}.{prefix}pgqueuer_log
-where job_id = any(({bigints($1)})[:1])
-order by id desc limit 200
+from {schema}.{prefix}pgqueuer_log where job_id = any(({bigints($1)})[:1]) order by id desc limit 200
 
 -- name: nodes
 -- a worker is known by the jobs that it holds; each has a heartbeat of its own
@@ -259,8 +245,7 @@ select coalesce(queue_manager_id::text, '(none)') as node,
        string_agg(distinct entrypoint, ',') as queues, {ms(max(heartbeat))} + 30000 as lease_until_ms
 from {schema}.{prefix}pgqueuer where status = 'picked' group by 1 order by 1 limit 10000
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select id::bigint as lease, coalesce(queue_manager_id::text, '(none)') as node, entrypoint as queue, 1::bigint as jobs,
        {ms(updated)} as started_ms,
        {ms(heartbeat)} + 30000 as lease_until_ms, id::text as job_ids, attempts as tries, '→ ready' as effect
@@ -269,8 +254,7 @@ where status = 'picked' and ($1::text is null or coalesce(queue_manager_id::text
   and ($2::text is null or entrypoint = $2::text)
 order by heartbeat, id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- of the newest 5000 failures in the log
 with failed_jobs as materialized (
     select * from {schema}.{prefix}pgqueuer_log
@@ -282,8 +266,7 @@ with failed_jobs as materialized (
                              then concat_ws(': ', f.traceback ->> 'exception_type', f.traceback ->> 'exception_message')
                          else f.traceback::text end, '') as error
     from failed_jobs f left join {schema}.{prefix}pgqueuer q on q.id = f.job_id
-    where q.status::text = 'failed' or (q.id is null and f.status = 'exception')
-    order by f.job_id, f.id desc
+    where q.status::text = 'failed' or (q.id is null and f.status = 'exception') order by f.job_id, f.id desc
 )
 select {error_key(error)} as error_key, entrypoint as queue, count(*) as n,
        (select count(*) from failed_jobs) = 5000 as capped,
@@ -292,18 +275,15 @@ select {error_key(error)} as error_key, entrypoint as queue, count(*) as n,
        (array_agg(job_id::text order by id desc))[1] as sample_id
 from grouped g group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 select name, expression as cron, ''::text as tz, entrypoint as queue, entrypoint as kind, 'active' as state,
        {ms(last_run)} as last_run_ms,
        case when status = 'picked' then 'running' else '' end as last_outcome, {ms(next_run)} as next_run_ms,
        {ms(created)} as created_ms, {ms(updated)} as changed_ms
 from (select s.*, s.entrypoint || ' (' || s.expression || ')' as name from {schema}.{prefix}pgqueuer_schedules s) s
-where $1::text is null or name = $1::text
-order by 1 limit 10000
+where $1::text is null or name = $1::text order by 1 limit 10000
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: Queries.requeue_jobs (attempts start over)
 -- guard: only jobs that are held as failed; a job that ended with an exception is not in the queue any more, and its
 --   payload is lost
@@ -311,24 +291,24 @@ with updated_rows as (
     update {schema}.{prefix}pgqueuer q
     set status = 'queued', execute_after = now(), updated = now(), attempts = 0, queue_manager_id = null
     where q.status::text = 'failed' and q.id = any({bigints($1)})
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
-            priority from updated_rows
+-- part: pgqueuer_log status='queued'; rows=updated_rows
+-- part channel:
 ), channel as (
     select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
                      join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
-                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+                     where n.nspname = {schema_lit} and p.proname = {prefix_lit} || 'fn_pgqueuer_changed'),
+                    {prefix_lit} || 'ch_pgqueuer') as name
+-- end part
+-- part woken:
 ), woken as materialized (
     select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
                                                {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
     from channel c where exists (select from updated_rows)
+-- end part
 )
 select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: Queries.retry_job: a try is counted
 -- guard: only running jobs whose heartbeat is 30 s old
 with updated_rows as (
@@ -336,24 +316,13 @@ with updated_rows as (
     set status = 'queued', execute_after = now(), updated = now(), attempts = q.attempts + 1, queue_manager_id = null
     where q.status = 'picked' and q.heartbeat <= now() - interval '30 s' and q.attempts < 2147483647
       and q.id = any({bigints($1)})
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
-            priority from updated_rows
-), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
-                     join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
-                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
-), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
-                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from updated_rows)
+-- part: pgqueuer_log status='queued'; rows=updated_rows
+-- part: channel
+-- part: woken
 )
 select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
--- name: release_where
--- params: node
+-- name: release_where (node)
 -- official: no (Queries.retry_job for each of the worker's jobs: a try is counted)
 -- guard: only jobs whose heartbeat is 30 s old
 with updated_rows as (
@@ -361,24 +330,13 @@ with updated_rows as (
     set status = 'queued', execute_after = now(), updated = now(), attempts = q.attempts + 1, queue_manager_id = null
     where q.status = 'picked' and q.heartbeat <= now() - interval '30 s' and q.attempts < 2147483647
       and coalesce(q.queue_manager_id::text, '(none)') = $1::text
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'queued', entrypoint,
-            priority from updated_rows
-), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
-                     join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
-                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
-), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
-                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from updated_rows)
+-- part: pgqueuer_log status='queued'; rows=updated_rows
+-- part: channel
+-- part: woken
 )
 select up.id::text, 'ready' as state, woken.sent from updated_rows up cross join woken
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- official: Queries.update_heartbeat (which stands for 30 s from now); more than that is our own
 -- guard: only running jobs whose heartbeat would end before that time
 update {schema}.{prefix}pgqueuer q set heartbeat = now() + coalesce($2::interval, '30 s') - interval '30 s'
@@ -386,25 +344,16 @@ where q.status = 'picked' and q.heartbeat < now() + coalesce($2::interval, '30 s
   and q.id = any({bigints($1)})
 returning q.id::text, 'extended' as state
 
--- name: cancel
--- params: ids
+-- name: cancel (ids)
 -- official: Queries.mark_job_as_cancelled: the job is removed and logged; a running one gets a message and stops
 --   when its code asks for it
 -- guard: only jobs that are in the queue
 -- confirm: The job is removed with its payload, also one that runs or has failed.
 -- mode: signal
 with del as (
-    delete from {schema}.{prefix}pgqueuer q
-    where q.id = any({bigints($1)})
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'canceled', entrypoint,
-            priority from del
-), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
-                     join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
-                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
+    delete from {schema}.{prefix}pgqueuer q where q.id = any({bigints($1)})
+-- part: pgqueuer_log status='canceled'; rows=del
+-- part: channel
 ), told as materialized (
     select count(
         pg_notify(c.name, json_build_object('channel', c.name, 'ids', d.ids, 'sent_at', now(), 'type',
@@ -415,22 +364,16 @@ with del as (
 )
 select del.id::text, 'cancelled' as state, told.n as told from del cross join told
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: delete from the queue, logged as deleted
 -- guard: only jobs that do not run; what only the log knows: purge
 with del as (
-    delete from {schema}.{prefix}pgqueuer q
-    where q.status <> 'picked' and q.id = any({bigints($1)})
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint,
-            priority from del
+    delete from {schema}.{prefix}pgqueuer q where q.status <> 'picked' and q.id = any({bigints($1)})
+-- part: pgqueuer_log status='deleted'; rows=del
 )
 select id::text, 'deleted' as state from del
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no (plain column; larger is sooner)
 -- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
@@ -439,8 +382,7 @@ where q.status = 'queued' and q.priority <> $2::int and q.id = any({bigints($1)}
 returning q.id::text, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
                            else 'retry' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (plain column; workers are woken)
 -- guard: only jobs with another time that wait
 with updated_rows as (
@@ -448,29 +390,22 @@ with updated_rows as (
     where q.status = 'queued' and q.execute_after <> $2::timestamptz and q.id = any({bigints($1)})
     returning q.id, case when q.execute_after <= now() then 'ready' when q.attempts = 0 then 'scheduled'
                          else 'retry' end as state
-), channel as (
-    select coalesce((select substring(p.prosrc from 'pg_notify[(][[:space:]]*''([^'']+)''') from pg_proc p
-                     join pg_namespace n on n.oid = p.pronamespace
-                     where n.nspname = {schema_lit} and p.proname = {prefix_lit}
-                         || 'fn_pgqueuer_changed'), {prefix_lit} || 'ch_pgqueuer') as name
-), woken as materialized (
-    select pg_notify(c.name, json_build_object('channel', c.name, 'operation', 'update', 'sent_at', now(), 'table',
-                                               {prefix_lit} || 'pgqueuer', 'type', 'table_changed_event')::text) as sent
-    from channel c where exists (select from updated_rows)
+-- part: channel
+-- part: woken
 )
 select up.id::text, up.state, woken.sent from updated_rows up cross join woken
 
--- name: purge
--- params: queue raw_states before limit
+-- name: purge (queue raw_states before limit)
 -- official: delete from the log and the queue
 -- guard: only what has ended; a job that is held as failed is logged as deleted
 with past as materialized (
     select distinct g.job_id from {schema}.{prefix}pgqueuer_log g
+-- part purged:
     where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
       and g.status in ('successful', 'exception', 'canceled', 'deleted')
-      and ($1::text is null or g.entrypoint = $1::text)
-      and g.created < coalesce($3::timestamptz, now())
+      and ($1::text is null or g.entrypoint = $1::text) and g.created < coalesce($3::timestamptz, now())
       and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
+-- end part
     limit coalesce($4::int, 1000)
 ), gone as (
     delete from {schema}.{prefix}pgqueuer_log g using past where g.job_id = past.job_id returning g.job_id
@@ -481,23 +416,16 @@ with past as materialized (
         where h.status::text = 'failed' and 'failed' = any($2::text[]) and ($1::text is null or h.entrypoint = $1::text)
           and h.updated < coalesce($3::timestamptz, now())
         order by h.id limit coalesce($4::int, 1000) - (select count(*) from past) for update skip locked))
-    returning q.id, q.entrypoint, q.priority
-), log as (
-    insert into {schema}.{prefix}pgqueuer_log (job_id, status, entrypoint, priority) select id, 'deleted', entrypoint,
-            priority from held
+-- part: pgqueuer_log status='deleted'; rows=held
 )
 select distinct job_id::text as id, 'purged' as state from gone union all select id::text, 'purged' from held
 
--- name: purge_preview
--- params: queue raw_states before
+-- name: purge_preview (queue raw_states before)
 select 'purged' as state, count(distinct g.job_id) as n,
        case g.status when 'successful' then 'completed' when 'exception' then 'failed, payload gone'
             else g.status::text end as why
 from {schema}.{prefix}pgqueuer_log g
-where g.status::text = any(coalesce($2::text[], '{successful,canceled,deleted}'))
-  and g.status in ('successful', 'exception', 'canceled', 'deleted') and ($1::text is null or g.entrypoint = $1::text)
-  and g.created < coalesce($3::timestamptz, now())
-  and not exists (select from {schema}.{prefix}pgqueuer q where q.id = g.job_id)
+-- part: purged
 group by g.status
 union all
 select 'purged', count(*), 'failed, still to requeue' from {schema}.{prefix}pgqueuer h

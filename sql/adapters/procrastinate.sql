@@ -15,14 +15,9 @@
 -- note: A worker that was only slow finishes its job by the job's number: so a rescued job may end twice.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_jobs' and c.relkind in ('r', 'p')
-                and a.attname = 'abort_requested')
-  and exists (select from pg_class c join pg_attribute a on a.attrelid = c.oid
-              where c.relnamespace = n.oid and c.relname = 'procrastinate_workers' and c.relkind in ('r', 'p')
-                and a.attname = 'last_heartbeat')
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_column table='procrastinate_jobs'; column='abort_requested'
+-- part: has_column table='procrastinate_workers'; column='last_heartbeat'
 order by 1
 
 -- name: version
@@ -86,49 +81,44 @@ from {schema}.procrastinate_jobs where status not in ('todo', 'doing', 'failed')
 -- Newest first. Waiting and running jobs have an index; the others are looked for among n jobs at a time: a row without
 -- an id gives the cursor to continue from.
 with looked_at as materialized (
-    select j.*, row_number() over (order by j.id desc) as o
-    from {schema}.procrastinate_jobs j
+    select j.*, row_number() over (order by j.id desc) as o from {schema}.procrastinate_jobs j
     where ($1::text is null or j.queue_name = $1::text)
       and (coalesce(not $3::text[] <@ '{todo,doing}', true)
            or (j.status::text = any($3::text[]) and j.status in ('todo', 'doing')))
       and ($12::text[] is null or j.id = any({bigints($12)}))
       and ($15::text is null or j.id < case when $15::text ~ '^-?[0-9]{1,19}$' then $15::text::bigint end)
     order by j.id desc
-    limit case when num_nonnulls($2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval,
-                                 $10::int, $11::int) > 0
-               then coalesce($13::int, 10000) else coalesce($14::int, 100) end
+-- part: n_if_terms terms=$2::text[], $4::text, $5::text, $6::text, $7::text[], $8::interval, $9::interval, $10::int,
+--   $11::int; n=$13; top=$14
 ), matching as (
-    select w.*, s.state, s.stale, s.last_heartbeat, e.deferred, e.started, e.changed, e.ended
-    from looked_at w cross join lateral (
-        select case w.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'failed' then 'failed'
-                    when 'todo' then case when (w.scheduled_at <= now()) is not false then 'ready'
-                                          when w.attempts = 0 then 'scheduled' else 'retry' end
+    select j.*, s.state, s.stale, s.last_heartbeat, e.deferred, e.started, e.changed, e.ended
+    from looked_at j cross join lateral (
+        select case j.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'failed' then 'failed'
+                    when 'todo' then case when (j.scheduled_at <= now()) is not false then 'ready'
+                                          when j.attempts = 0 then 'scheduled' else 'retry' end
                     else 'cancelled' end as state,
-               case when w.status = 'doing' then not exists (select from {schema}.procrastinate_workers k
-                                                             where k.id = w.worker_id
-                                                             and k.last_heartbeat
-                                                                 > now() - interval '30 s') end as stale,
-               case when w.status = 'doing' then (select k.last_heartbeat from {schema}.procrastinate_workers k
-                                                  where k.id = w.worker_id)
-               end as last_heartbeat) s
+               case when j.status = 'doing' then not exists (
+                   select from {schema}.procrastinate_workers k
+                   where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s') end as stale,
+               case when j.status = 'doing' then (
+                   select k.last_heartbeat from {schema}.procrastinate_workers k where k.id = j.worker_id
+               ) end as last_heartbeat) s
+-- part events:
     left join lateral (
         select min(e.at) filter (where e.type = 'deferred') as deferred,
                max(e.at) filter (where e.type = 'started') as started,
                max(e.at) filter (where e.type <> 'scheduled') as changed,
                max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
-        from {schema}.procrastinate_events e where e.job_id = w.id) e on true
+        from {schema}.procrastinate_events e where e.job_id = j.id) e on true
+-- end part
     where ($2::text[] is null or s.state = any($2::text[]))
-      and ($3::text[] is null or w.status::text = any($3::text[]))
-      and ($4::text is null or w.task_name = $4::text)
-      and ($5::text is null or (w.status = 'doing' and coalesce(w.worker_id::text, '(none)') = $5::text))
+      and ($3::text[] is null or j.status::text = any($3::text[]))
+      and ($4::text is null or j.task_name = $4::text)
+      and ($5::text is null or (j.status = 'doing' and coalesce(j.worker_id::text, '(none)') = $5::text))
       and $6::text is null
-      and ($7::text[] is null or not exists (select from unnest($7::text[]) x
-              where strpos(lower(concat_ws(' ', w.id, w.queue_name, w.task_name)), lower(x)) = 0))
-      and ($8::interval is null or e.deferred < now() - $8::interval)
-      and ($9::interval is null or e.deferred > now() - $9::interval)
-      and ($10::int is null or w.attempts >= $10::int)
-      and ($11::int is null or w.attempts <= $11::int)
-    order by w.o limit coalesce($14::int, 100)
+-- part: has_words p=$7; text=j.id, j.queue_name, j.task_name
+-- part: age_and_tries created=e.deferred; tries=j.attempts; older=$8; younger=$9; min=$10; top=$11
+    order by j.o limit coalesce($14::int, 100)
 )
 select id::text, queue_name::text as queue, task_name::text as kind, state, priority, attempts as tries,
        null::int as max_tries,
@@ -137,13 +127,9 @@ select id::text, queue_name::text as queue, task_name::text as kind, state, prio
        {ms(case when status not in ('todo', 'doing') then ended end)} as finished_ms,
        case when status = 'doing' then coalesce(worker_id::text, '(none)') end as node, null::bigint as lease,
        {ms(last_heartbeat)} + 30000 as lease_until_ms, ''::text as error, id::text as cursor, stale
-from matching f
-union all
-select '', '', '', '', null, 0, null, null, null, null, null, null, null, null, null, '', id::text, null
-from looked_at w where o = coalesce($13::int, 10000) and (select count(*) from matching) < coalesce($14::int, 100)
+-- part: end_of_jobs cursor=id::text; n=$13; top=$14
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, j.queue_name::text as queue, j.task_name::text as kind,
        case j.status when 'doing' then 'running' when 'succeeded' then 'completed' when 'failed' then 'failed'
             when 'todo' then case when (j.scheduled_at <= now()) is not false then 'ready'
@@ -162,16 +148,10 @@ select j.id::text, j.queue_name::text as queue, j.task_name::text as kind,
        j.abort_requested as cancel_asked, j.status::text as raw_state
 from {schema}.procrastinate_jobs j
 left join {schema}.procrastinate_workers k on k.id = j.worker_id
-left join lateral (
-    select min(e.at) filter (where e.type = 'deferred') as deferred,
-           max(e.at) filter (where e.type = 'started') as started,
-           max(e.at) filter (where e.type <> 'scheduled') as changed,
-           max(e.at) filter (where e.type::text in ('succeeded', 'failed', 'cancelled', 'aborted')) as ended
-    from {schema}.procrastinate_events e where e.job_id = j.id) e on true
+-- part: events
 where j.id = any(({bigints($1)})[:1])
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- from one start to the event that follows it
 select number::int, null::text as node, {ms(at)} as started_ms, {ms(ended)} as ended_ms,
        case outcome when 'deferred_for_retry' then 'retry' when 'succeeded' then 'completed' when 'started' then 'lost'
@@ -197,8 +177,7 @@ full join (select worker_id, count(*) as n, string_agg(distinct queue_name, ',')
            from {schema}.procrastinate_jobs where status = 'doing' group by 1) r on r.worker_id = k.id
 order by 1 limit 10000
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 select j.id as lease, coalesce(j.worker_id::text, '(none)') as node, j.queue_name::text as queue, 1::bigint as jobs,
        (select {ms(max(e.at))} from {schema}.procrastinate_events e
         where e.job_id = j.id and e.type = 'started') as started_ms,
@@ -209,8 +188,7 @@ where j.status = 'doing' and ($1::text is null or coalesce(j.worker_id::text, '(
   and ($2::text is null or j.queue_name = $2::text)
 order by k.last_heartbeat nulls first, j.id limit coalesce($3::int, 200)
 
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 -- the last job of each periodic task; the cron lines are in the application
 select d.name, ''::text as cron, ''::text as tz, j.queue_name::text as queue, d.task_name::text as kind,
        'active' as state,
@@ -224,11 +202,9 @@ from (select distinct on (p.task_name, p.periodic_id) p.*,
       from {schema}.procrastinate_periodic_defers p
       order by p.task_name, p.periodic_id, p.defer_timestamp desc nulls last) d
 left join {schema}.procrastinate_jobs j on j.id = d.job_id
-where $1::text is null or d.name = $1::text
-order by 1 limit 10000
+where $1::text is null or d.name = $1::text order by 1 limit 10000
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: retry_job_by_id (procrastinate_retry_job_v2, at once)
 -- guard: only failed jobs, and only if no abort was asked for. If a running job's worker is gone: rescue. If the job
 --   waits: reschedule
@@ -241,71 +217,55 @@ with chosen as materialized (
 select w.id::text, 'ready' as state, {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done
 from chosen w
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: get_stalled_jobs + retry_job (procrastinate_retry_job_v2)
 -- guard: only running jobs whose worker is gone or has been silent for 30 s
 -- requires: version >= 3.4
 with seen as materialized (
     select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and j.id = any({bigints($1)})
+-- part judged:
       and not exists (select from {schema}.procrastinate_workers k
                       where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
 ), chosen as materialized (
     -- locked rows are not waited for, and the worker must be the one that was judged: another worker that took the job
     -- may live
     select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
-    where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
-    order by j.id for update of j skip locked
+    where j.status = 'doing' and j.worker_id is not distinct from s.worker_id order by j.id for update of j skip locked
 )
 select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
        {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from chosen w
+-- end part
 
--- name: release_where
--- params: node
+-- name: release_where (node)
 -- official: get_stalled_jobs + retry_job, for one worker
 -- guard: only jobs whose worker is gone or has been silent for 30 s
 -- requires: version >= 3.4
 with seen as materialized (
     select j.id, j.worker_id from {schema}.procrastinate_jobs j
     where j.status = 'doing' and j.attempts < 2147483647 and coalesce(j.worker_id::text, '(none)') = $1::text
-      and not exists (select from {schema}.procrastinate_workers k
-                      where k.id = j.worker_id and k.last_heartbeat > now() - interval '30 s')
-), chosen as materialized (
-    -- locked rows are not waited for, and the worker must be the one that was judged: another worker that took the job
-    -- may live
-    select j.id, j.abort_requested from {schema}.procrastinate_jobs j join seen s on s.id = j.id
-    where j.status = 'doing' and j.worker_id is not distinct from s.worker_id
-    order by j.id for update of j skip locked
-)
-select w.id::text, case when abort_requested then 'failed' else 'ready' end as state,
-       {schema}.procrastinate_retry_job_v2(w.id, now(), null, null, null) as done from chosen w
+-- part: judged
 
--- name: cancel
--- params: ids
+-- name: cancel (ids)
 -- official: cancel_job_by_id (procrastinate_cancel_job_v1), abort=True for a running job
 -- guard: only jobs that wait or run; a running one is asked to abort, once, and stops when its task asks for that
 -- mode: signal
 with chosen as materialized (
     select j.id, j.status = 'doing' as runs from {schema}.procrastinate_jobs j
-    where j.status in ('todo', 'doing') and not j.abort_requested and j.id = any({bigints($1)})
-    order by j.id for update
+    where j.status in ('todo', 'doing') and not j.abort_requested and j.id = any({bigints($1)}) order by j.id for update
 ), cancelled as materialized (
     select {schema}.procrastinate_cancel_job_v1(w.id, w.runs, false) as id, runs from chosen w
 )
 select id::text, case when runs then 'abort requested' else 'cancelled' end as state from cancelled c
 where id is not null
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: cancel_job_by_id(delete_job=True), delete_old_jobs
 -- guard: only jobs that do not run
-delete from {schema}.procrastinate_jobs j
-where j.status <> 'doing' and j.id = any({bigints($1)})
+delete from {schema}.procrastinate_jobs j where j.status <> 'doing' and j.id = any({bigints($1)})
 returning j.id::text, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no (plain column; larger is sooner)
 -- guard: only jobs of another priority that wait
 -- range: -2147483648..2147483647
@@ -314,8 +274,7 @@ where j.status = 'todo' and j.priority <> $2::int and j.id = any({bigints($1)})
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (plain column; a trigger writes the event)
 -- guard: only jobs with another time that wait
 update {schema}.procrastinate_jobs j set scheduled_at = $2::timestamptz
@@ -323,27 +282,25 @@ where j.status = 'todo' and j.scheduled_at is distinct from $2::timestamptz and 
 returning j.id::text, case when (j.scheduled_at <= now()) is not false then 'ready'
                            when j.attempts = 0 then 'scheduled' else 'retry' end as state
 
--- name: purge
--- params: queue raw_states before limit
+-- name: purge (queue raw_states before limit)
 -- official: delete_old_jobs
 -- guard: only jobs that have ended; the time is that of their last event
 delete from {schema}.procrastinate_jobs j
 where j.id = any(array(
     select f.id from {schema}.procrastinate_jobs f
+-- part purged:
     where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
       and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)
       and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id)
         < coalesce($3::timestamptz, now())
+-- end part
     order by f.id limit coalesce($4::int, 1000) for update skip locked))
 returning j.id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue raw_states before
+-- name: purge_preview (queue raw_states before)
 select 'purged' as state, count(*) as n,
        case f.status when 'succeeded' then 'completed' when 'failed' then 'failed, still to requeue'
             else f.status::text end as why
 from {schema}.procrastinate_jobs f
-where f.status::text = any(coalesce($2::text[], '{succeeded,cancelled,aborting,aborted}'))
-  and f.status not in ('todo', 'doing') and ($1::text is null or f.queue_name = $1::text)
-  and (select max(e.at) from {schema}.procrastinate_events e where e.job_id = f.id) < coalesce($3::timestamptz, now())
+-- part: purged
 group by f.status

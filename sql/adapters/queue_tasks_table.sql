@@ -17,15 +17,9 @@
 -- lacks: reschedule: a task has no time at which it is due
 
 -- name: detect
-select n.nspname::text as schema
-from pg_catalog.pg_namespace n
-where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p')
-                and 4 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'int8'), ('task_name', 'text'), ('created_at', 'timestamptz'),
-                                ('started_at', 'timestamptz')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+select n.nspname::text as schema from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
+-- part: has_typed_columns table='queue_tasks'; n=4; columns=('id', 'int8'), ('task_name', 'text'), ('created_at',
+--   'timestamptz'), ('started_at', 'timestamptz')
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
               join pg_catalog.pg_type t on t.oid = a.atttypid
               where c.relnamespace = n.oid and c.relname = 'queue_tasks' and c.relkind in ('r', 'p')
@@ -74,34 +68,13 @@ select 'queue_tasks' as queue, count(*) as completed, 0::bigint as cancelled
 -- part: queue_tasks_rows
 where t.state = 'completed'
 
--- name: jobs
--- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- order: *: highest id first
--- Kind, error and words are looked for in the newest n of the rows that fit all other terms; a row without an id gives
--- the cursor to continue from
-with looked_at as materialized (
-    select t.id as key,
--- part: queue_tasks_columns
-           t.id::text as cursor
--- part: queue_tasks_rows
-    where ($1::text is null or $1::text = 'queue_tasks')
-      and ($2::text[] is null
-           or 'ready' = any($2::text[]) and t.started_at is null and t.state = 'ready'
-           or 'running' = any($2::text[]) and t.started_at is not null and t.state = 'running'
-           or 'failed' = any($2::text[]) and t.state = 'failed'
-           or 'completed' = any($2::text[]) and t.state = 'completed')
-      and ($7::interval is null or t.created_at < now() - $7::interval)
-      and ($8::interval is null or t.created_at > now() - $8::interval)
-      and ($9::int is null or case when t.completed_at is null then 0 else 1 end >= $9::int)
-      and ($10::int is null or case when t.completed_at is null then 0 else 1 end <= $10::int)
-      and ($11::text[] is null or t.id = any({bigints($11)}))
-      and ($14::text is null
-           or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
-    order by t.id desc
--- part: jobs_found
+-- part: jobs_of_table columns=queue_tasks_columns; rows=queue_tasks_rows; created=t.created_at; tries=case when
+--   t.completed_at is null then 0 else 1 end; ids={bigints($11)}; before=({bigints(array[$14])})[1]; which=($1::text is
+--   null or $1::text = 'queue_tasks') and ($2::text[] is null or 'ready' = any($2::text[]) and t.started_at is null and
+--   t.state = 'ready' or 'running' = any($2::text[]) and t.started_at is not null and t.state = 'running' or 'failed' =
+--   any($2::text[]) and t.state = 'failed' or 'completed' = any($2::text[]) and t.state = 'completed')
 
--- name: job
--- params: ids
+-- name: job (ids)
 select
 -- part: queue_tasks_columns
        null::text as cursor, t.task_name as unique_key, left(p.payload::text, 1000000) as payload,
@@ -111,38 +84,25 @@ cross join lateral (select t.record - array['id', 'task_name', 'created_at', 'st
                                             'completed_at', 'success', 'failure'] as payload) p
 where t.id = any(({bigints($1)})[:1])
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- requires: column failure
 -- cost: no index finds the tasks that failed
 with failed_jobs as materialized (
-    select t.id, t.failure, t.completed_at as ended
+    select t.id, 'queue_tasks' as queue, t.failure as error, t.completed_at as at
 -- part: queue_tasks_rows
-    where t.state = 'failed' and ($1::text is null or $1::text = 'queue_tasks')
-    order by t.completed_at desc limit 5000
+    where t.state = 'failed' order by t.completed_at desc limit 5000
 )
-select {error_key(failure)} as error_key, 'queue_tasks' as queue, count(*) as n,
-       (select count(*) from failed_jobs) >= 5000 as capped, {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
-       (array_agg(left(failure, 1000) order by ended desc))[1] as sample,
-       (array_agg(id::text order by ended desc))[1] as sample_id
-from failed_jobs f group by 1 order by 3 desc, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- requires: column completed_at
 -- official: no (the article leaves it open)
 -- guard: only failed jobs
-with pick as (
-    select t.id
--- part: queue_tasks_rows
-    where t.id = any({bigints($1)}) and t.state = 'failed'
-    for update of t skip locked
-)
+-- part: pick rows=queue_tasks_rows; ids={bigints($1)}; which=t.state = 'failed'
 update {schema}.queue_tasks t set started_at = null, completed_at = null from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (the system waits until the lease has ended)
 -- guard: only running jobs
 -- confirm: Its worker may be alive: then the task is done twice. When that worker ends, it does not delete the task of
@@ -151,66 +111,34 @@ update {schema}.queue_tasks t set started_at = null
 where id = any({bigints($1)}) and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
 returning id::text, 'ready' as state
 
--- name: extend
--- params: ids by
+-- name: extend (ids by)
 -- requires: column leased_until
 -- official: what a worker does (leased_until); never made shorter
 -- guard: only running jobs whose lease ends before that time
 update {schema}.queue_tasks t set leased_until = now() + $2::interval
 where id = any({bigints($1)}) and started_at is not null and to_jsonb(t) ->> 'completed_at' is null
-  and (leased_until is null or leased_until < now() + $2::interval)
-  and $2::interval > interval '0'
+  and (leased_until is null or leased_until < now() + $2::interval) and $2::interval > interval '0'
 returning id::text, 'extended' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- requires: column priority
 -- official: no (a plain column)
 -- guard: only jobs of another priority that wait
-with pick as (
-    select id from {schema}.queue_tasks
-    where id = any({bigints($1)}) and started_at is null and priority is distinct from $2::int for update skip locked
-)
+-- part: pick rows=queue_tasks_rows; ids={bigints($1)}; which=t.state = 'ready' and t.priority is distinct from $2::int
 update {schema}.queue_tasks t set priority = $2::int from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no (what a worker does with a finished task)
 -- guard: only jobs that do not run, or whose lease has ended
-with pick as (
-    select t.id
--- part: queue_tasks_rows
-    where t.id = any({bigints($1)}) and (t.state <> 'running' or t.lease_until < now())
-    for update of t skip locked
-)
-delete from {schema}.queue_tasks t using pick where t.id = pick.id
-returning t.id::text, 'deleted' as state
+-- part: pick rows=queue_tasks_rows; ids={bigints($1)}; which=(t.state <> 'running' or t.lease_until < now())
+delete from {schema}.queue_tasks t using pick where t.id = pick.id returning t.id::text, 'deleted' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- requires: column completed_at
 -- official: no
 -- guard: only completed jobs; failed ones where asked for
 -- cost: reads the table by its ids
-with pick as (
-    select t.id
--- part: queue_tasks_rows
-    where ($1::text is null or $1::text = 'queue_tasks')
-      and t.completed_at < coalesce($3::timestamptz, now())
-      and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
-    order by t.id limit coalesce($4::int, 1000) for update of t skip locked
-)
-delete from {schema}.queue_tasks t using pick where t.id = pick.id
-returning t.id::text, 'purged' as state
-
--- name: purge_preview
--- params: queue states before
--- requires: column completed_at
--- cost: reads the whole table
-select 'purged' as state, count(*) as n, t.state as why
--- part: queue_tasks_rows
-where ($1::text is null or $1::text = 'queue_tasks')
-  and t.completed_at < coalesce($3::timestamptz, now())
-  and t.state = any(coalesce($2::text[], '{completed}')) and t.state in ('completed', 'failed')
-group by 3
+-- part: purge_of_table table=queue_tasks; rows=queue_tasks_rows; first=order by t.id; queue='queue_tasks';
+--   which=t.completed_at < coalesce($3::timestamptz, now()) and t.state = any(coalesce($2::text[], '{completed}')) and
+--   t.state in ('completed', 'failed')

@@ -15,16 +15,11 @@
 --   pruned by Solid Queue, which fails its jobs.
 
 -- name: detect
-select n.nspname::text as schema
-from pg_namespace n
-where exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_jobs'
-                                       and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_claimed_executions'
-                                       and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_processes'
-                                       and c.relkind in ('r', 'p'))
-  and exists (select from pg_class c where c.relnamespace = n.oid and c.relname = 'solid_queue_recurring_tasks'
-                                       and c.relkind in ('r', 'p'))
+select n.nspname::text as schema from pg_namespace n where true
+-- part: has_table table='solid_queue_jobs'
+-- part: has_table table='solid_queue_claimed_executions'
+-- part: has_table table='solid_queue_processes'
+-- part: has_table table='solid_queue_recurring_tasks'
 order by 1
 
 -- name: version
@@ -43,8 +38,7 @@ with recursive queue_names as (
 select coalesce(q.queue, p.queue_name)::text as queue, p.id is not null as paused, {ms(p.created_at)} as paused_ms,
        null::text as info
 from (select queue from queue_names where queue is not null) q
-full join {schema}.solid_queue_pauses p on p.queue_name = q.queue
-order by 1
+full join {schema}.solid_queue_pauses p on p.queue_name = q.queue order by 1
 
 -- name: counts
 -- each state is a table of its own, and none of them holds finished jobs
@@ -59,22 +53,17 @@ from (select queue_name::text as queue, count(*) as ready, 0 as scheduled, 0 as 
       union all
       select queue_name, 0, 0, 0, 0, count(*), null from {schema}.solid_queue_blocked_executions group by 1
       union all
-      select j.queue_name, 0, 0, count(*), 0, 0, null
-      from {schema}.solid_queue_claimed_executions c
+      select j.queue_name, 0, 0, count(*), 0, 0, null from {schema}.solid_queue_claimed_executions c
       cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j group by 1
       union all
-      select j.queue_name, 0, 0, 0, count(*), 0, null
-      from {schema}.solid_queue_failed_executions f
+      select j.queue_name, 0, 0, 0, count(*), 0, null from {schema}.solid_queue_failed_executions f
       cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
       group by 1) s
 group by 1
 
 -- name: counts_final
 -- cost: reads the index entries of all finished jobs; of more than five million jobs a sample
-with size as materialized (
-    select greatest(reltuples, 1)::float8 as n from pg_class
-    where oid = format('%I.solid_queue_jobs', {schema_lit})::regclass
-)
+-- part: table_size table='%I.solid_queue_jobs'
 select queue, sum(n)::bigint as completed, null::bigint as cancelled, bool_or(approx) as approx
 from (select queue_name::text as queue, count(*)::numeric as n, false as approx from {schema}.solid_queue_jobs
       where finished_at is not null and (select n <= 5e6 from size) group by 1
@@ -93,18 +82,7 @@ group by 1
 -- failed and completed ones, newest first. Each arm reads one table by its index. If terms must be checked row by row,
 -- at most n rows are read, and a row without an id gives the cursor to continue from.
 with params as not materialized (
-    select $1::text as queue, $2::text[] as states, $3::text as kind, $4::text as node,
-           case when $5::text like '~%' then lower(substr($5::text, 2)) end as part,
-           case when $5::text not like '~%' then {error_key($5::text)} end as error_key,
-           $6::text[] as words, $7::text[] as not_words, $8::text[] as ids, $9::interval as older,
-           $10::interval as younger, $11::int as min_tries, $12::int as top_tries, left($13::text, 1) as how,
-           substr($13::text, 2) as inside, $14::text[] as path,
-           coalesce($15::int, 10000) as n, coalesce($16::int, 100) as top,
-           num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval, $11::int,
-                        $12::int, $13::text) = 0 as plain,
-           case when num_nonnulls($3::text, $4::text, $5::text, $6::text[], $7::text[], $9::interval, $10::interval,
-                                  $11::int, $12::int, $13::text) = 0
-                then coalesce($16::int, 100) else coalesce($15::int, 10000) end as most,
+-- part: search
            coalesce(nullif(split_part($17::text, '/', 1), '')::int, 0) as c_arm,
            nullif(split_part($17::text, '/', 2), '')::int as c_priority,
            nullif(split_part($17::text, '/', 3), '')::bigint as c_id,
@@ -200,15 +178,7 @@ with params as not materialized (
       and (p.node is null or x.node = p.node)
       and (p.error_key is null
            or coalesce({error_key(x.error)}, case when x.state = 'failed' then '' end) = p.error_key)
-      and (p.part is null or strpos(lower(x.error), p.part) > 0)
-      and (p.older is null or j.created_at < now() - p.older)
-      and (p.younger is null or j.created_at > now() - p.younger)
-      and (p.min_tries is null or x.tries >= p.min_tries)
-      and (p.top_tries is null or x.tries <= p.top_tries)
-      and (p.words is null or not exists (select from unnest(p.words) w
-               where strpos(lower(concat_ws(' ', j.id, j.queue_name, j.class_name, x.error)), lower(w)) = 0))
-      and (p.not_words is null or not exists (select from unnest(p.not_words) w
-               where strpos(lower(concat_ws(' ', j.id, j.queue_name, j.class_name, x.error)), lower(w)) > 0))
+-- part: text_terms error=x.error; created=j.created_at; tries=x.tries; text=j.id, j.queue_name, j.class_name, x.error
       and (p.inside is null
            or case when p.path is null then strpos(lower(left(j.arguments, 1000000)), lower(p.inside)) > 0
                                     when left(j.arguments, 1) <> '{' or right(j.arguments, 1) <> '}'
@@ -218,25 +188,18 @@ with params as not materialized (
                                                 lower(p.inside)) > 0 end)
     order by f.place limit (select top from params)
 )
-select z.id, z.queue, z.kind, z.state, z.priority, z.tries, z.max_tries, z.created_ms, z.run_after_ms, z.changed_ms,
-       z.started_ms, z.finished_ms, z.node, z.lease_until_ms, z.error, z.cursor, z.stale
+-- part: job_columns_z
 from (
     select f.id::text, f.queue_name::text as queue, f.class_name::text as kind, f.state, f.priority, f.tries,
            null::int as max_tries, {ms(f.created_at)} as created_ms, {ms(f.scheduled_at)} as run_after_ms,
-           {ms(coalesce(f.finished_at, f.failed_at, f.since, f.updated_at))} as changed_ms,
-           {ms(f.since)} as started_ms,
+           {ms(coalesce(f.finished_at, f.failed_at, f.since, f.updated_at))} as changed_ms, {ms(f.since)} as started_ms,
            {ms(coalesce(f.finished_at, f.failed_at))} as finished_ms, f.node,
            {ms(f.heartbeat + interval '5 min')} as lease_until_ms, left(f.error, 300) as error, f.cursor,
            f.state = 'running' and coalesce(f.heartbeat < now() - interval '5 min', true) as stale, f.place, 0 as mark
     from fits f
-    union all
-    select '', '', '', '', null, 0, null, 0, null, null, null, null, null, null, '',
-           f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, ''), null, f.place, 1
-    from params p, found f where f.place = p.n and not p.plain and p.ids is null and (select count(*) from fits) < p.top
-) z order by z.place, z.mark
+-- part: end_of_search cursor=f.arm || '/' || f.o1 || '/' || f.id || '/' || coalesce(f.at::text, '')
 
--- name: job
--- params: ids
+-- name: job (ids)
 select j.id::text, j.queue_name::text as queue, j.class_name::text as kind,
        case when j.finished_at is not null then 'completed' when c.id is not null then 'running'
             when f.id is not null then 'failed'
@@ -263,11 +226,9 @@ select j.id::text, j.queue_name::text as queue, j.class_name::text as kind,
 from {schema}.solid_queue_jobs j
 left join {schema}.solid_queue_claimed_executions c on c.job_id = j.id
 left join {schema}.solid_queue_processes w on w.id = c.process_id
-left join {schema}.solid_queue_failed_executions f on f.job_id = j.id
-where j.id = ({bigints($1)})[1]
+left join {schema}.solid_queue_failed_executions f on f.job_id = j.id where j.id = ({bigints($1)})[1]
 
--- name: attempts
--- params: ids
+-- name: attempts (ids)
 -- only the present failure is kept
 select 1 as number, null::text as node, null::bigint as started_ms, {ms(f.created_at)} as ended_ms, 'failed' as outcome,
        case when f.is_json then concat_ws(': ', f.raw::json ->> 'exception_class', f.raw::json ->> 'message')
@@ -285,8 +246,7 @@ from (select f.created_at, replace(f.error, '\u0000', '\ufffd') as raw,
 with running_rows as materialized (
     select c.process_id, count(*) as running, string_agg(distinct j.queue_name, ',' order by j.queue_name) as queues
     from {schema}.solid_queue_claimed_executions c
-    cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j
-    group by 1
+    cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = c.job_id limit 1) j group by 1
 )
 select coalesce(w.name, 'process ' || r.process_id)::text as node,
        case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then 'dead'
@@ -297,11 +257,9 @@ select coalesce(w.name, 'process ' || r.process_id)::text as node,
        case when w.id is null or w.last_heartbeat_at < now() - interval '5 min' then coalesce(r.running, 0)
             else 0 end::bigint as expired,
        coalesce(r.queues, '')::text as queues, null::boolean as session_alive, w.kind::text as version
-from (select * from {schema}.solid_queue_processes) w full join running_rows r on r.process_id = w.id
-order by 1
+from (select * from {schema}.solid_queue_processes) w full join running_rows r on r.process_id = w.id order by 1
 
--- name: leases
--- params: node queue limit
+-- name: leases (node queue limit)
 -- a claimed job is a lease; it ends when its worker has been silent for five minutes
 select c.id as lease, coalesce(w.name, 'process ' || c.process_id)::text as node, j.queue_name::text as queue,
        1::bigint as jobs,
@@ -314,73 +272,25 @@ where ($1::text is null or coalesce(w.name, 'process ' || c.process_id) = $1::te
   and ($2::text is null or j.queue_name = $2::text)
 order by c.created_at, c.id limit coalesce($3::int, 200)
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 with failed_jobs as materialized (
-    select f.id, f.job_id, f.created_at, f.error from {schema}.solid_queue_failed_executions f order by f.id desc
+-- part failed_jobs:
+    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
+           f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
+                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
+                                    replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
+                     else f.error end, 1000) as error
+    from {schema}.solid_queue_failed_executions f
+    cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
+    order by f.id desc
+-- end part
     limit 5000
-), keyed as (
-    select f.*, j.queue_name::text as queue, e.text, coalesce({error_key(e.text)}, '') as error_key
-    from failed_jobs f cross join lateral (select queue_name from {schema}.solid_queue_jobs j where j.id = f.job_id
-                                           limit 1) j
-    cross join lateral (
-        select left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                         then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
-                                        replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
-                         else f.error end, 1000) as text) e
-    where $1::text is null or j.queue_name = $1::text
 )
-select error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
-       {ms(min(created_at))} as first_ms, {ms(max(created_at))} as last_ms,
-       (array_agg(text order by id desc))[1] as sample, (array_agg(job_id::text order by id desc))[1] as sample_id
-from keyed k group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: groups_by
--- params: settings queue limit n
--- settings = what to group by: kind, node or hour; of the newest n failed jobs of all queues
-with failed_jobs as materialized (
-    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
-           f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
-                                    replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
-                     else f.error end, 1000) as error
-    from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($4::int, 5000)) f
-    cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
-), grouped as (
-    select f.*, coalesce({error_key(f.error)}, '') as error_key,
-           case $1::text when 'kind' then f.kind when 'node' then f.node
-                when 'hour' then to_char(f.at, 'YYYY-MM-DD HH24:00 "UTC"') end as by
-    from failed_jobs f where $2::text is null or f.queue = $2::text
-)
-select coalesce(by, '') as "group", case when count(distinct queue) = 1 then min(queue) else '' end as queue,
-       count(*) as n, (select count(*) from failed_jobs) >= coalesce($4::int, 5000) as capped,
-       {ms(min(at))} as first_ms, {ms(max(at))} as last_ms,
-       mode() within group (order by error_key) as error_key, (array_agg(error order by at desc))[1] as sample,
-       (array_agg(id order by at desc))[1] as sample_id
-from grouped g group by 1 order by 3 desc, 1 limit coalesce($3::int, 200)
+-- part: failures utc=f.at; now=now()
 
--- name: fail_times
--- params: queue n
--- when jobs failed in the last 24 hours, by half hours, and how many of them in the last hour; of the newest n
-with failed_jobs as materialized (
-    select f.job_id::text as id, j.queue_name::text as queue, j.class_name::text as kind, null::text as node,
-           f.created_at as at, left(case when left(f.error, 1) = '{' and right(f.error, 1) = '}'
-                     then concat_ws(': ', replace(f.error, '\u0000', '\ufffd')::json ->> 'exception_class',
-                                    replace(f.error, '\u0000', '\ufffd')::json ->> 'message')
-                     else f.error end, 1000) as error
-    from (select * from {schema}.solid_queue_failed_executions order by id desc limit coalesce($2::int, 5000)) f
-    cross join lateral (select queue_name, class_name from {schema}.solid_queue_jobs j where j.id = f.job_id limit 1) j
-)
-select queue, coalesce({error_key(f.error)}, '') as error_key,
-       (floor(extract(epoch from least(at, '9999-12-31')) / 1800) * 1800000)::bigint as at_ms, count(*) as n,
-       count(*) filter (where at > now() - interval '1 h') as hour,
-       case when (select count(*) from failed_jobs) >= coalesce($2::int, 5000)
-            then (select {ms(min(at))} from failed_jobs) end as since_ms
-from failed_jobs f where ($1::text is null or queue = $1::text) and at > now() - interval '24 h'
-group by 1, 2, 3
-
--- name: schedules
--- params: schedule
+-- name: schedules (schedule)
 select t.key::text as name, t.schedule::text as cron, '' as tz,
        coalesce(t.queue_name, j.queue_name, 'default')::text as queue,
        coalesce(t.class_name, 'command')::text as kind, 'active' as state, {ms(e.run_at)} as last_run_ms,
@@ -395,11 +305,9 @@ from {schema}.solid_queue_recurring_tasks t
 left join lateral (select * from {schema}.solid_queue_recurring_executions e where e.task_key = t.key
                    order by e.run_at desc limit 1) e on true
 left join {schema}.solid_queue_jobs j on j.id = e.job_id
-where $1::text is null or t.key = $1::text
-order by 1
+where $1::text is null or t.key = $1::text order by 1
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: FailedExecution#retry
 -- guard: only a failed job
 -- mode: deferred
@@ -408,8 +316,7 @@ order by 1
 with failed_jobs as materialized (
     select f.id, f.job_id, j.queue_name, j.priority, j.concurrency_key
     from {schema}.solid_queue_failed_executions f join {schema}.solid_queue_jobs j on j.id = f.job_id
-    where f.job_id = any({bigints($1)})
-    order by f.job_id for update of f
+    where f.job_id = any({bigints($1)}) order by f.job_id for update of f
 ), deleted as (
     delete from {schema}.solid_queue_failed_executions x using failed_jobs f where x.id = f.id returning x.job_id
 ), updated as (
@@ -436,16 +343,15 @@ select f.job_id::text as id, case when f.concurrency_key is null then 'ready' el
                 then 'the dispatcher lets it in when its concurrency key has room' end as why
 from failed_jobs f join deleted d using (job_id)
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: ClaimedExecution#release
 -- guard: only a running job
 -- confirm: If its worker is still alive, the job runs twice. The limit of its concurrency key does not hold then.
 with chosen as materialized (
     select c.id, c.job_id, j.queue_name, j.priority
     from {schema}.solid_queue_claimed_executions c join {schema}.solid_queue_jobs j on j.id = c.job_id
-    where c.job_id = any({bigints($1)})
-    order by c.job_id for update of c
+    where c.job_id = any({bigints($1)}) order by c.job_id for update of c
+-- part released:
 ), deleted as (
     delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
 ), ready_rows as (
@@ -453,9 +359,9 @@ with chosen as materialized (
     select c.job_id, c.queue_name, c.priority, now() from chosen c join deleted using (job_id)
 )
 select job_id::text as id, 'ready' as state from deleted d
+-- end part
 
--- name: release_where
--- params: node
+-- name: release_where (node)
 -- official: ClaimedExecution.release_all (Solid Queue itself fails such jobs)
 -- guard: only of a process that is gone or has been silent for five minutes
 with chosen as materialized (
@@ -466,16 +372,9 @@ with chosen as materialized (
       and (w.id is null or w.last_heartbeat_at < now() - interval '5 min')
     -- a locked row is being ended by another session: it is not waited for, because a heartbeat may come meanwhile
     order by c.job_id for update of c skip locked
-), deleted as (
-    delete from {schema}.solid_queue_claimed_executions x using chosen c where x.id = c.id returning x.job_id
-), ready_rows as (
-    insert into {schema}.solid_queue_ready_executions (job_id, queue_name, priority, created_at)
-    select c.job_id, c.queue_name, c.priority, now() from chosen c join deleted using (job_id)
-)
-select job_id::text as id, 'ready' as state from deleted d
+-- part: released
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: Execution#discard
 -- guard: only jobs that do not run; none that is ready with a concurrency key: it holds a slot of its semaphore
 -- confirm: The jobs are gone for good.
@@ -483,9 +382,7 @@ select job_id::text as id, 'ready' as state from deleted d
 -- may have changed. So the row of its state is locked, too: if that row is gone, or if another session is just taking
 -- it, the job stays.
 with chosen as materialized (
-    select j.id from {schema}.solid_queue_jobs j
-    where j.id = any({bigints($1)})
-    order by j.id for update
+    select j.id from {schema}.solid_queue_jobs j where j.id = any({bigints($1)}) order by j.id for update
 ), seen as materialized (
     select j.id, exists (select from {schema}.solid_queue_claimed_executions e where e.job_id = j.id) as runs,
            exists (select from {schema}.solid_queue_ready_executions e where e.job_id = j.id) as ready,
@@ -494,28 +391,22 @@ with chosen as materialized (
            exists (select from {schema}.solid_queue_failed_executions e where e.job_id = j.id) as failed
     from chosen j
 ), ready_rows as materialized (
-    select e.job_id from {schema}.solid_queue_ready_executions e join chosen j on j.id = e.job_id
-    for update of e skip locked
+-- part: locked_rows table=solid_queue_ready_executions
 ), scheduled_rows as materialized (
-    select e.job_id from {schema}.solid_queue_scheduled_executions e join chosen j on j.id = e.job_id
-    for update of e skip locked
+-- part: locked_rows table=solid_queue_scheduled_executions
 ), blocked_rows as materialized (
-    select e.job_id from {schema}.solid_queue_blocked_executions e join chosen j on j.id = e.job_id
-    for update of e skip locked
+-- part: locked_rows table=solid_queue_blocked_executions
 ), failed_jobs as materialized (
-    select e.job_id from {schema}.solid_queue_failed_executions e join chosen j on j.id = e.job_id
-    for update of e skip locked
+-- part: locked_rows table=solid_queue_failed_executions
 )
-delete from {schema}.solid_queue_jobs x using seen
-where x.id = seen.id and not seen.runs
+delete from {schema}.solid_queue_jobs x using seen where x.id = seen.id and not seen.runs
   and (not seen.ready or (x.concurrency_key is null and x.id in (select job_id from ready_rows)))
   and (not seen.scheduled or x.id in (select job_id from scheduled_rows))
   and (not seen.blocked or x.id in (select job_id from blocked_rows))
   and (not seen.failed or x.id in (select job_id from failed_jobs))
 returning x.id::text, 'deleted' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- official: no
 -- guard: only jobs of another priority that wait
 with chosen as materialized (
@@ -537,38 +428,32 @@ with chosen as materialized (
 )
 select job_id::text as id, state from all_rows a
 
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no
 -- guard: only scheduled jobs with another time
 with scheduled_rows as (
     update {schema}.solid_queue_scheduled_executions e set scheduled_at = $2::timestamptz
-    where e.job_id = any({bigints($1)}) and e.scheduled_at <> $2::timestamptz
-    returning e.job_id
+    where e.job_id = any({bigints($1)}) and e.scheduled_at <> $2::timestamptz returning e.job_id
 ), updated as (
     update {schema}.solid_queue_jobs x set scheduled_at = $2::timestamptz, updated_at = now() from scheduled_rows s
     where x.id = s.job_id
 )
 select job_id::text as id, 'scheduled' as state from scheduled_rows s
 
--- name: pause
--- params: queue force
+-- name: pause (queue force)
 -- official: Queue#pause
 -- guard: only a queue that is not paused and has jobs, be they finished; --create pauses any other
 insert into {schema}.solid_queue_pauses (queue_name, created_at)
-select $1::text, now()
-where $1::text is not null
+select $1::text, now() where $1::text is not null
   and (coalesce($2::boolean, false) or exists (select from {schema}.solid_queue_jobs where queue_name = $1::text))
 on conflict (queue_name) do nothing returning queue_name::text as id, 'paused' as state
 
--- name: resume
--- params: queue
+-- name: resume (queue)
 -- official: Queue#resume
 -- guard: only a queue that is paused
 delete from {schema}.solid_queue_pauses where queue_name = $1::text returning queue_name::text as id, 'active' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: Job.clear_finished_in_batches
 -- guard: only finished jobs; failed ones if asked for
 -- confirm: The jobs are gone for good.
@@ -587,8 +472,7 @@ delete from {schema}.solid_queue_jobs where id = any(array(
     select id from done union all select id from broken limit coalesce($4::int, 1000)))
 returning id::text, 'deleted' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 select 'deleted' as state, n, null::text as why
 from (select (select count(*) from {schema}.solid_queue_jobs j
               where coalesce($2::text[], '{completed}') @> '{completed}' and j.finished_at is not null

@@ -18,15 +18,9 @@
 -- lacks: reschedule: a task has no time at which it is due
 
 -- name: detect
-select n.nspname::text as schema
-from pg_catalog.pg_namespace n
-where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'tasks' and c.relkind in ('r', 'p')
-                and 5 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'int4'), ('status', 'varchar'), ('payload', 'jsonb'),
-                                ('created_at', 'timestamptz'), ('updated_at', 'timestamptz')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+select n.nspname::text as schema from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
+-- part: has_typed_columns table='tasks'; n=5; columns=('id', 'int4'), ('status', 'varchar'), ('payload', 'jsonb'),
+--   ('created_at', 'timestamptz'), ('updated_at', 'timestamptz')
   and exists (select from pg_catalog.pg_class c
               join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'status'
               join pg_catalog.pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
@@ -38,9 +32,7 @@ order by 1
 -- which of the optional columns are there
 select concat_ws(' ', max('priority') filter (where a.attname = 'priority' and t.typname in ('int2', 'int4', 'int8')),
                  max('error') filter (where a.attname in ('error', 'error_message', 'last_error'))) as version
-from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
-join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
-where n.nspname = {schema_lit} and c.relname = 'tasks' and a.attnum > 0 and not a.attisdropped
+-- part: columns_of table='tasks'
 
 -- name: queues
 select 'tasks' as queue, null::boolean as paused, 'one table is one queue; who takes from it decides' as info
@@ -68,30 +60,11 @@ select 'tasks' as queue, count(*) filter (where t.state = 'completed') as comple
        count(*) filter (where t.state = 'cancelled') as cancelled
 -- part: tasks_rows
 
--- name: jobs
--- params: queue states kind error words not_words older_than younger_than min_tries top_tries ids n limit cursor
--- order: *: highest id first
--- Kind, error and words are looked for in the newest n of the rows that fit all other
--- terms; a row without an id gives the cursor to continue from
-with looked_at as materialized (
-    select t.id as key,
--- part: tasks_columns
-           t.id::text as cursor
--- part: tasks_rows
-    where ($1::text is null or $1::text = 'tasks')
-      and ($2::text[] is null or t.state = any($2::text[]))
-      and ($7::interval is null or t.created_at < now() - $7::interval)
-      and ($8::interval is null or t.created_at > now() - $8::interval)
-      and ($9::int is null or t.retry_count >= $9::int)
-      and ($10::int is null or t.retry_count <= $10::int)
-      and ($11::text[] is null or t.id = any({bigints($11)}))
-      and ($14::text is null
-           or t.id < case when $14::text ~ '^-?[0-9]{1,19}$' then $14::bigint end)
-    order by t.id desc
--- part: jobs_found
+-- part: jobs_of_table columns=tasks_columns; rows=tasks_rows; created=t.created_at; tries=t.retry_count;
+--   ids={bigints($11)}; before=({bigints(array[$14])})[1]; which=($1::text is null or $1::text = 'tasks') and
+--   ($2::text[] is null or t.state = any($2::text[]))
 
--- name: job
--- params: ids
+-- name: job (ids)
 select
 -- part: tasks_columns
        null::text as cursor,
@@ -100,104 +73,56 @@ select
 -- part: tasks_rows
 where t.id = any(({bigints($1)})[:1])
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- requires: column error
 -- cost: no index finds the tasks that failed
 with failed_jobs as materialized (
-    select t.id, t.error, t.updated_at as ended
+    select t.id, 'tasks' as queue, t.error, t.updated_at as at
 -- part: tasks_rows
-    where t.state = 'failed' and ($1::text is null or $1::text = 'tasks')
-    order by t.id desc limit 5000
+    where t.state = 'failed' order by t.id desc limit 5000
 )
-select {error_key(error)} as error_key, 'tasks' as queue, count(*) as n,
-       (select count(*) from failed_jobs) >= 5000 as capped, {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
-       (array_agg(left(error, 1000) order by ended desc))[1] as sample,
-       (array_agg(id::text order by ended desc))[1] as sample_id
-from failed_jobs f group by 1 order by 3 desc, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: no (the article leaves that to a job of your own)
 -- guard: only failed jobs whose row no transaction has locked
-with pick as (
-    select id from {schema}.tasks
-    where id = any({bigints($1)}) and status in ('failed', 'error') for update skip locked
-)
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state = 'failed'
 update {schema}.tasks t set status = 'pending', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
--- name: rescue
--- params: ids
+-- name: rescue (ids)
 -- official: no (the system never gives a running task back)
 -- guard: only running jobs whose row no transaction has locked
 -- confirm: Nothing tells whether its worker is alive. If it is, the task is done twice, and the first to finish marks
 --   it done.
-with pick as (
-    select id from {schema}.tasks
-    where id = any({bigints($1)}) and status = 'in_progress' for update skip locked
-)
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state = 'running'
 update {schema}.tasks t set status = 'pending', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'ready' as state
 
--- name: discard
--- params: ids
+-- name: discard (ids)
 -- official: no (the status that its workers give to what failed)
 -- guard: only jobs that wait and whose row no worker has locked
-with pick as (
-    select id from {schema}.tasks
-    where id = any({bigints($1)}) and status = 'pending' for update skip locked
-)
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state = 'ready'
 update {schema}.tasks t set status = 'failed', updated_at = now() from pick where t.id = pick.id
 returning t.id::text, 'failed' as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- requires: column priority
 -- official: no (a plain column)
 -- guard: only jobs of another priority that wait and whose row no worker has locked
-with pick as (
-    select id from {schema}.tasks
-    where id = any({bigints($1)}) and status = 'pending' and priority is distinct from $2::int for update skip locked
-)
-update {schema}.tasks t set priority = $2::int from pick where t.id = pick.id
-returning t.id::text, 'ready' as state
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state = 'ready' and t.priority is distinct from $2::int
+update {schema}.tasks t set priority = $2::int from pick where t.id = pick.id returning t.id::text, 'ready' as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no
 -- guard: only jobs that do not run and whose row no worker has locked
-with pick as (
-    select id from {schema}.tasks
-    where id = any({bigints($1)}) and status <> 'in_progress' for update skip locked
-)
-delete from {schema}.tasks t using pick where t.id = pick.id
-returning t.id::text, 'deleted' as state
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state <> 'running'
+delete from {schema}.tasks t using pick where t.id = pick.id returning t.id::text, 'deleted' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no
 -- guard: only completed or cancelled jobs; failed ones where asked for
 -- cost: reads the table by its ids
-with pick as (
-    select t.id
--- part: tasks_rows
-    where ($1::text is null or $1::text = 'tasks')
-      and t.state in ('completed', 'cancelled', 'failed')
-      and t.state = any(coalesce($2::text[], '{completed,cancelled}'))
-      and coalesce(t.updated_at, t.created_at) < coalesce($3::timestamptz, now())
-    order by t.id limit coalesce($4::int, 1000) for update of t skip locked
-)
-delete from {schema}.tasks t using pick where t.id = pick.id
-returning t.id::text, 'purged' as state
-
--- name: purge_preview
--- params: queue states before
--- cost: reads the whole table
-select 'purged' as state, count(*) as n, t.state as why
--- part: tasks_rows
-where ($1::text is null or $1::text = 'tasks')
-  and t.state in ('completed', 'cancelled', 'failed')
-  and t.state = any(coalesce($2::text[], '{completed,cancelled}'))
-  and coalesce(t.updated_at, t.created_at) < coalesce($3::timestamptz, now())
-group by 3
+-- part: purge_of_table table=tasks; rows=tasks_rows; first=order by t.id; queue='tasks'; which=t.state in ('completed',
+--   'cancelled', 'failed') and t.state = any(coalesce($2::text[], '{completed,cancelled}')) and coalesce(t.updated_at,
+--   t.created_at) < coalesce($3::timestamptz, now())

@@ -21,23 +21,12 @@
 -- lacks: groups: nothing keeps an error (a column error of your own is used)
 
 -- name: detect
-select n.nspname::text as schema
-from pg_catalog.pg_namespace n
-where n.nspname !~ '^pg_' and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
-                and 10 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('created', 'timestamp'), ('version', 'int4'), ('queue', 'varchar'),
-                                ('state', 'varchar'), ('tries', 'int4'), ('delay', 'int8'), ('run_after', 'timestamp'),
-                                ('payload', 'bytea'), ('payload_type', 'varchar')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
-  and exists (select from pg_catalog.pg_class c
-              where c.relnamespace = n.oid and c.relname = 'work_queue' and c.relkind in ('r', 'p')
-                and 6 = (select count(*) from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
-                     join (values ('id', 'uuid'), ('version', 'int4'), ('batch_order', 'int4'),
-                                ('started', 'timestamp'), ('lock_key', 'varchar'), ('lock_timeout', 'timestamp')
-                          ) v (col, typ) on v.col = a.attname and v.typ = t.typname
-                     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped))
+select n.nspname::text as schema from pg_catalog.pg_namespace n where n.nspname !~ '^pg_'
+-- part: has_typed_columns table='queue'; n=10; columns=('id', 'uuid'), ('created', 'timestamp'), ('version', 'int4'),
+--   ('queue', 'varchar'), ('state', 'varchar'), ('tries', 'int4'), ('delay', 'int8'), ('run_after', 'timestamp'),
+--   ('payload', 'bytea'), ('payload_type', 'varchar')
+-- part: has_typed_columns table='work_queue'; n=6; columns=('id', 'uuid'), ('version', 'int4'), ('batch_order',
+--   'int4'), ('started', 'timestamp'), ('lock_key', 'varchar'), ('lock_timeout', 'timestamp')
   and not exists (select from pg_catalog.pg_class c join pg_catalog.pg_attribute a on a.attrelid = c.oid
               where c.relnamespace = n.oid and c.relname = 'queue' and c.relkind in ('r', 'p')
                 and a.attname = 'tenant_id' and not a.attisdropped)
@@ -47,9 +36,7 @@ order by 1
 -- which of the optional columns are there
 select concat_ws(' ', max('priority') filter (where a.attname = 'priority' and t.typname in ('int2', 'int4', 'int8')),
                  max('error') filter (where a.attname in ('error', 'error_message', 'last_error'))) as version
-from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
-join pg_catalog.pg_namespace n on n.oid = c.relnamespace join pg_catalog.pg_type t on t.oid = a.atttypid
-where n.nspname = {schema_lit} and c.relname = 'queue' and a.attnum > 0 and not a.attisdropped
+-- part: columns_of table='queue'
 
 -- name: queues
 -- no index has the queue: the names come from the statistics, from the jobs in work_queue, and from the newest jobs;
@@ -76,8 +63,7 @@ select q.queue::text as queue, count(*) filter (where w.id is null and q.state =
                               or w.id is null and q.state in ('PENDING', 'RETRY')
                                  and (q.run_after is null or q.run_after <= now())) as ready,
        count(*) filter (where w.id is null and q.state = 'RETRY' and q.run_after > now()) as retry,
-       count(w.lock_key) as running,
-       count(*) filter (where w.id is null and q.state in ('FAILED', 'ERROR')) as failed,
+       count(w.lock_key) as running, count(*) filter (where w.id is null and q.state in ('FAILED', 'ERROR')) as failed,
        {ms(min(coalesce(q.run_after, q.created)::timestamptz) filter (where w.id is not null and w.lock_key is null
                 or w.id is null and q.state in ('PENDING', 'RETRY')
                    and (q.run_after is null or q.run_after <= now())))} as oldest_ms,
@@ -90,8 +76,7 @@ from (select id, queue, state, run_after, created from {schema}.queue
           order by state, run_after limit 10000) o
       where word not in ('PENDING', 'RETRY', 'RUNNING', 'FAILED', 'ERROR', 'COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED',
                          'CANCELLED', 'CANCELED')) q
-left join {schema}.work_queue w on w.id = q.id
-group by 1
+left join {schema}.work_queue w on w.id = q.id group by 1
 
 -- name: counts_final
 -- cost: reads all that is finished
@@ -126,18 +111,9 @@ with looked_at as materialized (
            and t.state not in ('PENDING', 'RETRY', 'COMPLETED', 'DONE', 'FINISHED', 'SUCCEEDED', 'FAILED', 'ERROR',
                                'CANCELLED', 'CANCELED'))
       and ($15::text is null or w.lock_key = $15::text)
-      and ($7::interval is null or t.created < now() - $7::interval)
-      and ($8::interval is null or t.created > now() - $8::interval)
-      and ($9::int is null or t.tries >= $9::int)
-      and ($10::int is null or t.tries <= $10::int)
-      and ($11::text[] is null or t.id = any({uuids($11)}))
-      and ($14::text is null
-           or t.id < case when $14::text ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then $14::uuid end)
-    order by t.id desc
--- part: jobs_found
+-- part: jobs_found created=t.created; tries=t.tries; ids={uuids($11)}; before=({uuids(array[$14])})[1]
 
--- name: job
--- params: ids
+-- name: job (ids)
 select
 -- part: work_queue_columns
        null::text as cursor,
@@ -155,118 +131,50 @@ cross join lateral (select case when octet_length(t.payload) <= 65536 and curren
                                 then convert_from(t.payload, 'UTF8') end as text) x
 where t.id = any(({uuids($1)})[:1])
 
--- name: groups
--- params: queue limit
+-- name: groups (queue limit)
 -- requires: column error
 -- cost: no index finds the newest jobs that failed
 with failed_jobs as materialized (
-    select t.id, t.queue::text as queue, t.error,
-           coalesce(t.completed_at, t.updated_at, t.created::timestamptz) as ended
+    select t.id, t.queue::text as queue, t.error, coalesce(t.completed_at, t.updated_at, t.created::timestamptz) as at
 -- part: work_queue_rows
     where t.state in ('FAILED', 'ERROR') and ($1::text is null or t.queue = $1::text)
       and not exists (select from {schema}.work_queue w where w.id = t.id)
     order by t.id desc limit 5000
 )
-select {error_key(error)} as error_key, queue, count(*) as n, (select count(*) from failed_jobs) >= 5000 as capped,
-       {ms(min(ended))} as first_ms, {ms(max(ended))} as last_ms,
-       (array_agg(left(error, 1000) order by ended desc))[1] as sample,
-       (array_agg(id::text order by ended desc))[1] as sample_id
-from failed_jobs f group by 1, 2 order by 3 desc, 2, 1 limit coalesce($2::int, 200)
+-- part: groups newest=at
 
--- name: nodes
--- a node is known by the jobs it holds; it has no heartbeat
-select w.lock_key::text as node, 'unknown' as state, count(*) as running, count(*) as leases,
-       count(*) filter (where w.lock_timeout < now()) as expired, string_agg(distinct q.queue::text, ',') as queues,
-       {ms(max(w.lock_timeout)::timestamptz)} as lease_until_ms
-from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null group by 1 order by 1
+-- part: work_queue_sections unlock=unlocking all that a node holds
 
--- name: leases
--- params: node queue limit
-select w.lock_key::text as node, q.queue::text as queue, 1::bigint as jobs,
-       {ms(w.started::timestamptz)} as started_ms,
-       {ms(w.lock_timeout::timestamptz)} as lease_until_ms,
-       w.version::bigint as version, w.id::text as job_ids, q.tries,
-       '→ ready' as effect
-from {schema}.work_queue w join {schema}.queue q on q.id = w.id
-where w.lock_key is not null and ($1::text is null or w.lock_key = $1::text)
-  and ($2::text is null or q.queue = $2::text)
-order by w.lock_timeout, w.id limit coalesce($3::int, 200)
-
--- name: requeue
--- params: ids
+-- name: requeue (ids)
 -- official: no (the states that its scheduler takes)
 -- guard: only jobs that have failed, wait for their time or are orphans; not in work_queue
 with seen as materialized (
-    select q.id, q.state from {schema}.queue q
-    where q.id = any({uuids($1)})
+    select q.id, q.state from {schema}.queue q where q.id = any({uuids($1)})
       and (q.state in ('FAILED', 'ERROR', 'RUNNING') or q.state in ('PENDING', 'RETRY') and q.run_after > now())
       and not exists (select from {schema}.work_queue w where w.id = q.id)
+-- part unchanged:
 ), pick as (
     -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
     select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
 )
+-- end part
 update {schema}.queue t set state = 'PENDING', run_after = null, version = least(t.version, 2147483646) + 1 from pick
-where t.id = pick.id
-returning t.id::text, 'ready' as state
+where t.id = pick.id returning t.id::text, 'ready' as state
 
--- name: rescue
--- params: ids
--- official: no (unlocking, of one job instead of a whole node)
--- guard: only jobs that a node holds
--- confirm: Its node may be alive: then the job is done twice, and the first to end removes it for both.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null,
-                               version = least(version, 2147483646) + 1
-where id = any({uuids($1)}) and lock_key is not null
-returning id::text, 'ready' as state
-
--- name: release_where
--- params: node expired_only
--- official: unlocking all that a node holds
--- confirm: If the node is alive, what it works on is done twice.
-update {schema}.work_queue set lock_key = null, lock_timeout = null, started = null
-where lock_key = $1::text and (not coalesce($2::boolean, true) or lock_timeout < now())
-returning id::text, 'ready' as state
-
--- name: extend
--- params: ids by
--- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that a node holds and whose lease ends before that time
-update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where id = any({uuids($1)})
-  and lock_key is not null and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
-  and $2::interval > interval '0'
-returning id::text, 'extended' as state
-
--- name: extend_where
--- params: node by
--- official: no (lock_timeout, as the claim sets it; never made shorter)
--- guard: only jobs that the node holds and whose lease ends before that time
-update {schema}.work_queue set lock_timeout = (now() + $2::interval)::timestamp
-where lock_key = $1::text and coalesce(lock_timeout < (now() + $2::interval)::timestamp, true)
-  and $2::interval > interval '0'
-returning id::text, 'extended' as state
-
--- name: reschedule
--- params: ids at
+-- name: reschedule (ids at)
 -- official: no (run_after, which its scheduler looks at)
 -- guard: only jobs with another time that wait and are not in work_queue
 with seen as materialized (
-    select q.id, q.state from {schema}.queue q
-    where q.id = any({uuids($1)})
+    select q.id, q.state from {schema}.queue q where q.id = any({uuids($1)})
       and q.state in ('PENDING', 'RETRY') and q.run_after is distinct from ($2::timestamptz)::timestamp
       and not exists (select from {schema}.work_queue w where w.id = q.id)
-), pick as (
-    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
-    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
-)
+-- part: unchanged
 update {schema}.queue t set run_after = $2::timestamptz, version = least(t.version, 2147483646) + 1 from pick
 where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() then 'ready' when t.state = 'RETRY' then 'retry'
                            else 'scheduled' end as state
 
--- name: priority
--- params: ids n
+-- name: priority (ids n)
 -- requires: column priority
 -- official: no (a plain column; its scheduler decides what it means)
 -- guard: only jobs of another priority that wait and are not in work_queue
@@ -274,35 +182,25 @@ with seen as materialized (
     select q.id, q.state from {schema}.queue q
     where q.id = any({uuids($1)}) and q.state in ('PENDING', 'RETRY') and q.priority is distinct from $2::int
       and not exists (select from {schema}.work_queue w where w.id = q.id)
-), pick as (
-    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
-    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
-)
+-- part: unchanged
 update {schema}.queue t set priority = $2::int, version = least(t.version, 2147483646) + 1 from pick
 where t.id = pick.id
 returning t.id::text, case when t.run_after <= now() or t.run_after is null then 'ready'
                            when t.state = 'RETRY' then 'retry' else 'scheduled' end as state
 
--- name: delete
--- params: ids
+-- name: delete (ids)
 -- official: no (what a node does with a finished job)
 -- guard: only jobs that no node holds, or whose time is over
 with free as materialized (
     select id from {schema}.work_queue
     where id = any({uuids($1)}) and (lock_key is null or lock_timeout < now()) for update skip locked
 ), seen as materialized (
-    select q.id, q.state from {schema}.queue q
-    where q.id = any({uuids($1)})
+    select q.id, q.state from {schema}.queue q where q.id = any({uuids($1)})
       and (q.id in (select id from free) or not exists (select from {schema}.work_queue w where w.id = q.id))
-), pick as (
-    -- only if the state is unchanged: the scheduler may have handed the job out meanwhile
-    select q.id from {schema}.queue q join seen s on s.id = q.id and s.state = q.state for update of q skip locked
-)
-delete from {schema}.queue t using pick where t.id = pick.id
-returning t.id::text, 'deleted' as state
+-- part: unchanged
+delete from {schema}.queue t using pick where t.id = pick.id returning t.id::text, 'deleted' as state
 
--- name: purge
--- params: queue states before limit
+-- name: purge (queue states before limit)
 -- official: no
 -- guard: only completed or cancelled jobs; failed ones where asked for. Where nothing tells
 --   when a job ended, the time when it was pushed counts
@@ -310,26 +208,14 @@ returning t.id::text, 'deleted' as state
 with pick as (
     select t.id
 -- part: work_queue_rows
-    where ($1::text is null or t.queue = $1::text)
-      and t.state = any(array(
 -- part: work_queue_final
-          and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
-      and coalesce(t.completed_at, t.created::timestamptz) < coalesce($3::timestamptz, now())
-      and not exists (select from {schema}.work_queue w where w.id = t.id)
     limit coalesce($4::int, 1000) for update of t skip locked
 )
-delete from {schema}.queue t using pick where t.id = pick.id
-returning t.id::text, 'purged' as state
+delete from {schema}.queue t using pick where t.id = pick.id returning t.id::text, 'purged' as state
 
--- name: purge_preview
--- params: queue states before
+-- name: purge_preview (queue states before)
 -- cost: reads all that is finished
 select 'purged' as state, count(*) as n, lower(t.state) as why
 -- part: work_queue_rows
-where ($1::text is null or t.queue = $1::text)
-  and t.state = any(array(
 -- part: work_queue_final
-      and f.state = any(coalesce($2::text[], '{completed,cancelled}'))))
-  and coalesce(t.completed_at, t.created::timestamptz) < coalesce($3::timestamptz, now())
-  and not exists (select from {schema}.work_queue w where w.id = t.id)
 group by 3

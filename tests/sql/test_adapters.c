@@ -423,10 +423,10 @@ test_finds_mistakes(void **state)
          "state is \"complted\", not one of"                                                                                                               },
         {"null::bigint as lease_until_ms",                               "null::bigint as lease_untill_ms",
          "column lease_untill_ms is not known, is it lease_until_ms?"                                                                                      },
-        {"-- name: rescue\n",
-         "-- name: reschedule\n-- params: ids at\nupdate {schema}.jobs set due = $2::timestamptz\n"
+        {"-- name: rescue (ids)\n",
+         "-- name: reschedule (ids at)\nupdate {schema}.jobs set due = $2::timestamptz\n"
          "where id::text = any($1::text[]) and $2::timestamptz > now()\n"
-         "returning id::text, 'scheduled' as state;\n\n-- name: rescue\n",                                  "for a time to come, none for 2001-01-01"      },
+         "returning id::text, 'scheduled' as state;\n\n-- name: rescue (ids)\n",                            "for a time to come, none for 2001-01-01"      },
     };
 
     (void)state;

@@ -1,6 +1,9 @@
--- The end of section jobs where nothing but words, kind and error is filtered row by row: at most $12 rows are looked
--- at, newest first, and a page of $13 is answered; where fewer were found among these, the last row says from where to
--- look on. Stands behind "order by" of the CTE looked_at, instead of a line "-- part: jobs_found".
+-- The end of section jobs of the tables, behind the WHERE of CTE looked_at: further conditions, and the rows. At most
+-- $12 rows are looked at for kind, error and words, newest first, and a page of $13 is answered; where fewer were found
+-- among these, the last row says from where to look on.
+-- part: age_and_tries created={created}; tries={tries}; older=$7; younger=$8; min=$9; top=$10
+      and ($11::text[] is null or t.id = any({ids})) and ($14::text is null or t.id < {before})
+    order by t.id desc
 -- part: jobs_matching
     order by key desc limit coalesce($13::int, 100)
 )
