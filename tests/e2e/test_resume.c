@@ -17,7 +17,7 @@
 #include "model/base/mem.h"
 #include "tests/proc.h"
 #include "tests/server.h"
-#include "ui/cli/import_place.h"
+#include "ui/write/import_place.h"
 
 /* Pairs for proc_refuse(). */
 #define NO_RENAME SYS_renameat2, EINVAL

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ui/cli/cli_http.h"
+#include "ui/read/cli_http.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/cli/import_rows.h"
+#include "ui/write/import_rows.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -13,8 +13,8 @@
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
 #include "ui/cli/cli.h"
-#include "ui/cli/cli_list.h"
 #include "ui/cli/verbs.h"
+#include "ui/read/cli_list.h"
 
 enum { WORDS = 16 };
 

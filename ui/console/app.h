@@ -13,7 +13,6 @@
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/follow.h"
-#include "ui/console/seek.h"
 #include "ui/console/trail.h"
 #include "ui/console/tv.h"
 #include "ui/console/view.h"

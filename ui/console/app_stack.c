@@ -2,14 +2,54 @@
  * The stack of views: screens that stay in memory, pages opened above a screen, boxes in front of
  * all. Only the topics of the view in front are asked for.
  */
+#include "ui/config/settings.h"
 #include "ui/console/app.h"
 
 #include <stdlib.h>
 
 #include "model/adapter/lookup.h"
 #include "model/base/mem.h"
-#include "ui/console/remember.h"
 #include "ui/console/replay_keys.h"
+
+static struct list *
+kept_list(struct view *v)
+{
+    bool own = v->ops->list && !v->ops->home; /* what stands in has the columns of another list */
+
+    return v->app->options.settings && own && !view_in_pane(v) ? v->ops->list(v) : NULL;
+}
+
+/* After the table of a screen was made: sets the order and the columns that the state file keeps. A
+ * table that the user did not change leaves no line there. */
+static void
+remember_begin(struct view *v)
+{
+    struct list *l = kept_list(v);
+    struct buf usual = {0};
+
+    if (!l)
+        return;
+    list_save(l, &usual);
+    settings_usual(v->app->options.settings, v->ops->name, usual.data);
+    const char *line = settings_get(v->app->options.settings, v->ops->name);
+    if (*line)
+        list_load(l, line);
+    buf_free(&usual);
+}
+
+/* Before the table is freed. */
+static void
+remember_end(struct view *v)
+{
+    struct list *l = kept_list(v);
+    struct buf now = {0};
+
+    if (!l)
+        return;
+    list_save(l, &now);
+    settings_put(v->app->options.settings, v->ops->name, now.data);
+    buf_free(&now);
+}
 
 struct view *
 app_view(const struct app *a)

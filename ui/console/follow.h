@@ -12,6 +12,18 @@
 struct app;
 struct view;
 
+/* A row that is to be selected in the screen in front as soon as its list has the row. It ends when
+ * the screen is left or the user moves the cursor. */
+struct seek {
+    struct view *in; /* NULL = no row is sought */
+    char *row;
+};
+
+/* The row with this id, or the first one whose id begins with it (Failed: queue, error). */
+void seek_row(struct app *a, const char *row);
+void seek_turn(struct app *a); /* after new rows */
+void seek_end(struct app *a);
+
 enum followed { FOLLOW_NOTHING, FOLLOW_QUEUE, FOLLOW_JOB, FOLLOW_GROUP };
 
 struct follow { /* follow.c */
