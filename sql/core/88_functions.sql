@@ -146,7 +146,8 @@ language sql stable set search_path from current as $$
     ),
     strange as (
         select a.role, a.class, a.id, a.part, a.privilege from all_rights() a
-        where not (a.class = 'pg_namespace'::regclass::oid and a.privilege = 'CREATE' or a.privilege = 'TRIGGER')
+        where not (a.class = 'pg_namespace'::regclass::oid and a.privilege = 'CREATE'
+                   or a.privilege in ('TRIGGER', 'REFERENCES'))
         except select u.role, u.class, u.id, u.part, u.privilege from usual u
     ),
     judged as (

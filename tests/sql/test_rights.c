@@ -82,7 +82,39 @@ static const struct row rows[] = {
      "create trigger trap before insert on queues.audit for each row execute function his.spring(); reset role;"
      "revoke all on queues.audit from app; revoke all on schema queues from app", "refused",
      "code OWNER mallory", "start act"},
-    {"later: references", "", "grant references on queues.queue to app", "refused", "write REFERENCES app", ""},
+    {"later: the condition of a trigger stays", "",
+     "grant trigger on queues.audit to mallory; grant usage on schema queues to mallory; set role mallory;"
+     "create trigger trap before insert on queues.audit for each row when (his.same(1, 'x')) "
+     "execute function suppress_redundant_updates_trigger(); reset role;"
+     "revoke all on queues.audit from mallory; revoke all on schema queues from mallory", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: references", "", "grant references on queues.queue to app", "refused", "code REFERENCES app", "start act"},
+    {"later: references of a column", "", "grant references (id) on queues.queue to app", "refused",
+     "code REFERENCES app", "start act"},
+    {"later: a foreign key stays when the right is gone", "",
+     "grant references on queues.queue to mallory; grant usage on schema queues to mallory; set role mallory;"
+     "create table his.t (id uuid references queues.queue on delete cascade); reset role;"
+     "revoke all on queues.queue from mallory; revoke all on schema queues from mallory", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: a table that inherits", "",
+     "create table his.t () inherits (queues.checked); alter table his.t owner to mallory", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: a constraint with code of others", "",
+     "alter table queues.checked add constraint c check (his.same(1, 'x'))", "refused", "code OWNER mallory",
+     "start act"},
+    {"later: a default with code of others", "",
+     "alter table queues.delta alter ready set default his.same(1, 'x')::int", "refused", "code OWNER mallory",
+     "start act"},
+    {"later: a rule with code of others", "",
+     "create rule r as on update to queues.checked where his.same(1, 'x') do also "
+     "delete from queues.checked where false", "refused",
+     "code OWNER mallory", "start act"},
+    {"later: a policy with code of others", "",
+     "create policy p on queues.checked using (his.same(1, 'x'))", "refused", "code OWNER mallory", "start act"},
+    {"later: an index with an operator of others", "",
+     "create index i on queues.checked ((1 operator(his.=) 'x'::text))", "refused", "code OWNER mallory", "start act"},
+    {"later: a column of a type of others", "", "alter table queues.checked add c his.kind", "refused",
+     "code OWNER mallory", "start act"},
     {"later: insert", "", "grant insert on queues.queue to app", "refused", "write INSERT app", ""},
     {"later: update of a column", "", "grant update (state) on queues.queue to app", "refused",
      "write UPDATE app", ""},
@@ -122,7 +154,9 @@ let_mallory_in(PGconn *c)
     pg_run(c,
            "create schema his authorization mallory; grant usage on schema his to public; set role "
            "mallory; create function his.same(int, text) returns boolean language sql as "
-           "'select true'; create function his.spring() returns trigger language plpgsql as $f$ "
+           "'select true' immutable; create operator his.= (leftarg = int, rightarg = text, function "
+           "= his.same); create domain his.kind as text check (his.same(1, value)); create function "
+           "his.spring() returns trigger language plpgsql as $f$ "
            "begin raise 'mallory runs as %%', current_user; end $f$; reset role");
 }
 

@@ -13,7 +13,7 @@ rights (role, privilege, object, owner) as (
                             where n.nspname = $1::text
                               and exists (select from pg_catalog.pg_proc p
                                           where p.pronamespace = n.oid and p.prosecdef))
-      and x.privilege_type = 'TRIGGER' and x.grantee <> c.relowner
+      and x.privilege_type in ('TRIGGER', 'REFERENCES') and x.grantee <> c.relowner
 ),
 risk (said) as materialized (
     select pg_catalog.format('%1$s has %2$s on %3$s, so code of %1$s could run as %4$s: nothing is done before an '
