@@ -49,12 +49,13 @@ begin
         else
             raise '% has % on %, so code of % could run as %: nothing is done before an owner takes it away',
                 risk.role, risk.privilege, risk.object, risk.role, risk.runs_as
-                using errcode = '42501', hint = risk.run;
+                using errcode = '42501', hint = risk.run, constraint = 'rights_of_others';
         end if;
     end loop;
 end $$;
 comment on function refuse_others(name, boolean) is 'Raises 42501 if code of others could run as an owner of the '
-    'functions of this schema (code_of_others), and says which right that is and how to take it away';
+    'functions of this schema (code_of_others), and says which right that is and how to take it away. The error''s '
+    'constraint is rights_of_others';
 
 -- The check of every SECURITY DEFINER function: before anything else, its declarations (or its first statement, in SQL)
 -- call only_ours(). A statement is parsed once a session, and again when a right of a schema, an operator or something
@@ -86,19 +87,14 @@ begin
     if found then
         perform %1$s.refuse_others(%3$L, false);
     end if;
-    if current_setting('transaction_isolation') <> 'read committed' then
-        -- Such a transaction does not see rights that were given after it began; has_schema_privilege() does
-        if has_schema_privilege('public', place, 'CREATE')
-           or exists (select from pg_roles r where has_schema_privilege(r.oid, place, 'CREATE')
-                                               and not pg_has_role(r.oid, owner, 'MEMBER')) then
-            raise 'since this transaction began, others may create objects in schema %%: nothing is done before an '
-                'owner takes that away', %3$L
-                using errcode = '42501', hint = format('select * from %%I.rights_of_others()', %3$L);
-        end if;
-        -- Nor what was made with a right that is gone again: no plan keeps this answer, unless it is too young for that
-        if clock_timestamp() > transaction_timestamp() + interval '1 s' then
-            discard plans;
-        end if;
+    -- Such a transaction sees neither rights that were given after it began, nor what was made with them, but runs it.
+    -- The row that it sees of the schema says (xmax) that there is a newer one
+    if current_setting('transaction_isolation') <> 'read committed'
+       and exists (select from pg_namespace n
+                   where n.oid = place and n.xmax <> '0'
+                     and age(n.xmax) <= age(pg_snapshot_xmin(pg_current_snapshot())::xid)) then
+        raise 'the rights on schema %% have changed since this transaction began: begin it anew', %3$L
+            using errcode = '40001';
     end if;
     if current_setting('session_replication_role') = 'replica' then
         raise 'session_replication_role is replica: the triggers that count jobs would not run'
