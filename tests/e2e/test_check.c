@@ -88,6 +88,20 @@ an_empty_queue_is_well(void **state)
     want(0, "", " | 'worker'=0;;0;0 'scheduler'=0;0;1;0 ");
 }
 
+/* The functions refuse because of a right of somebody else: an alarm. A login without rights is a
+ * check that is set up wrongly. */
+static void
+rights_of_others(void **state)
+{
+    (void)state;
+    pg_run(conn, "create role eve login; grant create on schema queues to eve");
+    want(2, "", "QUEUETOP CRITICAL: eve has CREATE on schema queues");
+    pg_run(conn, "revoke all on schema queues from eve");
+    want(0, "", "QUEUETOP OK: ");
+    proc_check(3, "QUEUETOP UNKNOWN: ", NULL, "-d \"%s user=eve\" check", dsn);
+    pg_run(conn, "drop role eve");
+}
+
 static void
 limits_by_option(void **state)
 {
@@ -235,6 +249,7 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(an_empty_queue_is_well, begin),
+                                       cmocka_unit_test(rights_of_others),
                                        cmocka_unit_test(limits_by_option),
                                        cmocka_unit_test(limits_from_a_file),
                                        cmocka_unit_test(json_says_the_same),

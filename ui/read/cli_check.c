@@ -489,7 +489,7 @@ static int
 tell_error(const struct check_run *r, const struct err *e)
 {
     bool is_down = e->kind == ERR_CONN || e->kind == ERR_TIMEOUT ||
-                   (!strcmp(e->sqlstate, "42501") && strstr(e->text, "nothing is done before"));
+                   (!strcmp(e->sqlstate, "42501") && !strcmp(e->constraint, "rights_of_others"));
 
     return tell(r, is_down ? PLUGIN_CRITICAL : PLUGIN_UNKNOWN, e->text);
 }
