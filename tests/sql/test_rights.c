@@ -151,13 +151,14 @@ set_up(void **state)
 static void
 let_mallory_in(PGconn *c)
 {
-    pg_run(c,
-           "create schema his authorization mallory; grant usage on schema his to public; set role "
-           "mallory; create function his.same(int, text) returns boolean language sql as "
-           "'select true' immutable; create operator his.= (leftarg = int, rightarg = text, function "
-           "= his.same); create domain his.kind as text check (his.same(1, value)); create function "
-           "his.spring() returns trigger language plpgsql as $f$ "
-           "begin raise 'mallory runs as %%', current_user; end $f$; reset role");
+    pg_run(
+        c,
+        "create schema his authorization mallory; grant usage on schema his to public; set role "
+        "mallory; create function his.same(int, text) returns boolean language sql as "
+        "'select true' immutable; create operator his.= (leftarg = int, rightarg = text, function "
+        "= his.same); create domain his.kind as text check (his.same(1, value)); create function "
+        "his.spring() returns trigger language plpgsql as $f$ "
+        "begin raise 'mallory runs as %%', current_user; end $f$; reset role");
 }
 
 /* Which of the ways to run the owner's functions are refused, tried by plain SQL as a role of the

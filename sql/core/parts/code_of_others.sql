@@ -7,8 +7,8 @@
 --   own what something at a table calls, or a table that refers to one of ours or inherits from it. Such things stay
 --   when the right that made them is gone.
 -- Not found: what calls functions of pg_catalog only, and does harm by their arguments.
--- The statement reads catalogs only and starts from pg_depend, so a large database costs no more than a small one. Where
--- it goes on by an index, "offset 0" keeps the planner from reading the whole catalog.
+-- The statement reads catalogs only and starts from pg_depend, so a large database costs no more than a small one:
+-- "offset 0" makes the planner go on by an index.
 with place as materialized (
     select n.oid, n.nspname, n.nspowner, n.nspacl from pg_catalog.pg_namespace n where n.nspname = $1::name
 ),
