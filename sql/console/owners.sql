@@ -141,16 +141,34 @@ touched (class, id, acts) as (
              ) part (class, id)
         where t.class = 'pg_opfamily'::regclass
     ) reached (class, id)
+    -- always true: without it the server expects, and makes room for, hundreds of times as many rows
+    where reached.id::bigint - reached.id::bigint = 0
 ),
 owned (owner, rank, class, id, acts) as (
     select nspowner, 9, 'pg_namespace'::regclass::oid, oid, false from place
     union all
-    select c.relowner, case when c.relkind in ('r', 'p', 'v', 'm', 'f') then 0 else 2 end, t.class, t.id, t.acts
-    from touched t join pg_catalog.pg_class c on c.oid = t.id
-    where t.class = 'pg_class'::regclass
-    union all
-    select p.proowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_proc p on p.oid = t.id
-    where t.class = 'pg_proc'::regclass
+    select owner, rank, class, id, acts
+    from (
+        select case t.class -- each by its OID: a join would read all of pg_proc
+                   when 'pg_class'::regclass then (select relowner from pg_catalog.pg_class where oid = t.id)
+                   when 'pg_proc'::regclass then (select proowner from pg_catalog.pg_proc where oid = t.id)
+                   when 'pg_type'::regclass then (select typowner from pg_catalog.pg_type where oid = t.id)
+                   when 'pg_operator'::regclass then (select oprowner from pg_catalog.pg_operator where oid = t.id)
+                   when 'pg_opclass'::regclass then (select opcowner from pg_catalog.pg_opclass where oid = t.id)
+                   when 'pg_opfamily'::regclass then (select opfowner from pg_catalog.pg_opfamily where oid = t.id)
+                   when 'pg_collation'::regclass then (select collowner from pg_catalog.pg_collation where oid = t.id)
+                   when 'pg_foreign_server'::regclass
+                       then (select srvowner from pg_catalog.pg_foreign_server where oid = t.id)
+                   when 'pg_foreign_data_wrapper'::regclass
+                       then (select fdwowner from pg_catalog.pg_foreign_data_wrapper where oid = t.id)
+                   when 'pg_language'::regclass then (select lanowner from pg_catalog.pg_language where oid = t.id)
+               end as owner,
+               case when t.class <> 'pg_class'::regclass then 1
+                    when (select relkind in ('r', 'p', 'v', 'm', 'f') from pg_catalog.pg_class where oid = t.id) then 0
+                    else 2 end as rank, t.class, t.id, t.acts
+        from touched t
+    ) found
+    where owner is not null
     union all -- the functions of casts between two types that are reached
     select p.proowner, 1, 'pg_proc'::regclass, p.oid, source.acts or target.acts
     from pg_catalog.pg_cast c
@@ -177,30 +195,6 @@ owned (owner, rank, class, id, acts) as (
     join pg_catalog.pg_trigger g on g.oid = t.id
     join pg_catalog.pg_class other on other.oid = g.tgconstrrelid
     where t.class = 'pg_trigger'::regclass
-    union all
-    select y.typowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_type y on y.oid = t.id
-    where t.class = 'pg_type'::regclass
-    union all
-    select o.oprowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_operator o on o.oid = t.id
-    where t.class = 'pg_operator'::regclass
-    union all
-    select o.opcowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_opclass o on o.oid = t.id
-    where t.class = 'pg_opclass'::regclass
-    union all
-    select o.opfowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_opfamily o on o.oid = t.id
-    where t.class = 'pg_opfamily'::regclass
-    union all
-    select c.collowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_collation c on c.oid = t.id
-    where t.class = 'pg_collation'::regclass
-    union all
-    select s.srvowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_foreign_server s on s.oid = t.id
-    where t.class = 'pg_foreign_server'::regclass
-    union all
-    select w.fdwowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_foreign_data_wrapper w on w.oid = t.id
-    where t.class = 'pg_foreign_data_wrapper'::regclass
-    union all
-    select l.lanowner, 1, t.class, t.id, t.acts from touched t join pg_catalog.pg_language l on l.oid = t.id
-    where t.class = 'pg_language'::regclass
 ),
 -- part: risk_of_others
 named (role, creates, rank, class, id, acts) as (

@@ -11,8 +11,10 @@ rights (role, privilege, object, owner) as (
     from pg_catalog.pg_class c cross join lateral pg_catalog.aclexplode(c.relacl) x
     where c.relnamespace = (select n.oid from pg_catalog.pg_namespace n
                             where n.nspname = $1::text
-                              and exists (select from pg_catalog.pg_proc p
-                                          where p.pronamespace = n.oid and p.prosecdef))
+                              and exists (select from pg_catalog.pg_depend d -- it has an index for this
+                                          join pg_catalog.pg_proc p on p.oid = d.objid
+                                          where d.refclassid = 'pg_namespace'::regclass and d.refobjid = n.oid
+                                            and d.classid = 'pg_proc'::regclass and p.prosecdef))
       and x.privilege_type in ('TRIGGER', 'REFERENCES') and x.grantee <> c.relowner
 ),
 risk (said) as materialized (
