@@ -23,7 +23,7 @@ through_a_pooler(void **state)
     char where[300];
 
     (void)state;
-    trap_install(trap_paths[1]);
+    trap_installed(trap_paths[1]);
     pid_t bouncer = bouncer_start(BOUNCER_PORT, NULL, 2);
     snprintf(where, sizeof where, "host=%s port=%d dbname=%s user=postgres", pg_host(),
              BOUNCER_PORT, trap_name());
@@ -63,7 +63,7 @@ the_library(void **state)
 
     (void)state;
     for (int p = 0; p < 2; p++) {
-        trap_install(trap_paths[p]);
+        trap_installed(trap_paths[p]);
         snprintf(where, sizeof where, "host=%s dbname=%s user=app", pg_host(), trap_name());
         PGconn *conn = pg_connect(where);
         pg_run(conn, "set search_path = public, pg_catalog");
@@ -143,8 +143,11 @@ other_systems(void **state)
                                         "tasks_table",
                                         "jobs_table",
                                         "solid_queue"};
-    static const char *const verbs[] = {"queues",   "jobs --json", "nodes",         "leases",
-                                        "failures", "cron list",   "adapter check", "check"};
+    /* `adapter check` runs every section of each, as these verbs do, so some systems serve for the
+     * verbs of one section */
+    static const char *const verbs[] = {"queues", "jobs --json", "adapter check", "check",
+                                        "nodes",  "leases",      "failures",      "cron list"};
+    enum { FOR_ALL = 4 };
     char line[200], file[200];
 
     (void)state;
@@ -158,7 +161,8 @@ other_systems(void **state)
                " create schema other; set search_path = other, pg_catalog");
         snprintf(file, sizeof file, "tests/adapters/%s.sql", names[i]);
         pg_file(trap_db(), file);
-        for (size_t v = 0; v < sizeof verbs / sizeof *verbs; v++) {
+        bool serves = strstr("pgboss river queue_tasks_table", names[i]) != NULL;
+        for (size_t v = 0; v < (serves ? sizeof verbs / sizeof *verbs : FOR_ALL); v++) {
             char *out, *err;
             snprintf(line, sizeof line, "--adapter %s %s %s %s", names[i],
                      strcmp(names[i], "pgqueuer") ? "" : "--schema other", verbs[v],

@@ -140,8 +140,8 @@ trap_none_sprung(const char *when)
 /* The search path of every session there: public is at its default place, or before pg_catalog. */
 const char *const trap_paths[TRAP_PATHS] = {"\"$user\", public", "public, pg_catalog"};
 
-void
-trap_enter(const char *name, const char *path)
+static void
+enter(const char *name, const char *path, const char *from)
 {
     char *old = trap_sprung();
 
@@ -152,11 +152,17 @@ trap_enter(const char *name, const char *path)
     if (*trap.db)
         pg_run(conn, "drop database %s with (force)", trap.db);
     snprintf(trap.db, sizeof trap.db, "%s", name);
-    pg_copydb(name, "model");
+    pg_copydb(name, from);
     pg_run(conn, "alter database %s set search_path = %s", name, path);
     PQfinish(conn);
     trap.conn = pg_connect(pg_dsn(name));
     pg_run(trap.conn, "set search_path = pg_catalog, pg_temp");
+}
+
+void
+trap_enter(const char *name, const char *path)
+{
+    enter(name, path, "model");
 }
 
 /* queuetop -d (this database as that user) ...: the exit code, and nothing sprung. */
@@ -190,6 +196,22 @@ trap_install(const char *path)
     pg_run(trap.conn, "begin");
     set_traps("{queues.job_state}");
     pg_run(trap.conn, "commit");
+}
+
+void
+trap_installed(const char *path)
+{
+    static bool is_made;
+
+    if (!is_made) {
+        trap_install(path);
+        PQfinish(trap.conn);
+        trap.conn = pg_connect(pg_dsn("postgres"));
+        pg_run(trap.conn, "alter database %s rename to installed", trap.db);
+        *trap.db = 0;
+        is_made = true;
+    }
+    enter("trap", path, "installed");
 }
 
 PGconn *

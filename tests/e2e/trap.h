@@ -21,6 +21,8 @@ extern const char *const trap_paths[TRAP_PATHS];
 void trap_enter(const char *name, const char *path);
 /* The same with the queue, its users app, ops and look, and traps for its own types. */
 void trap_install(const char *path);
+/* The same as a copy: what the first call installed serves all later ones, in this search path. */
+void trap_installed(const char *path);
 PGconn *trap_db(void);       /* the superuser in it, in a path of its own */
 const char *trap_name(void); /* the database's */
 
