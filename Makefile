@@ -84,14 +84,16 @@ LONG    = models slow_line sleep plans foreign wake work wait trap_paths trap st
           article_tables article_workers demo upgrade fair adopt acts set_by_others
 slow    = $(foreach l,$1,%/test_$l $(addprefix %/test_$l@,$(OTHERS)))
 longest = $(foreach l,$(LONG),$(filter $(call slow,$l),$1)) $(filter-out $(call slow,$(LONG)),$1)
-# What check-all runs: sql, fault and models as they are shipped; unit and e2e sanitized, but those whose timing or whose
-# compiler matters most also as shipped; and a selection on each other version of the server (NAME@13): install, push,
-# claim, counters, the functions of acts. The oldest and the newest get also screens, acts by key, upgrade, work, health
-# and the lists of other systems. On 13 everybody may create objects in schema public: whose code may run is asked there, too.
+# What check-all runs: unit and e2e sanitized; sql, fault, models, and the e2e whose timing or compiler matters most, as
+# shipped; and a selection on each other version of the server (NAME@13), as shipped: install, push, claim, counters, the
+# functions of acts. The oldest and the newest get also screens, acts by key, upgrade, work, health and the lists of other
+# systems; TWICE run on them only (on the system's, too, if one is not there). On 13 everybody may create objects in schema
+# public: whose code may run is asked there, too.
 OTHERS    = 13 14 16 17 18
-SHIPPED   = acts console demo dist lists monkey own_queue pages push strangers
-EACH      = install push claim client counters sql/acts own_queue
-ENDS      = $(EACH) acts screens upgrade signal retention health work adapters
+SHIPPED   = console demo dist lists monkey pages
+EACH      = install sql/push claim client counters sql/acts
+TWICE     = upgrade retention work adapters
+ENDS      = $(EACH) $(TWICE) e2e/acts e2e/push own_queue screens signal health
 SELECT_13 = $(ENDS) trap strangers
 SELECT_14 = $(EACH)
 SELECT_16 = $(EACH)
@@ -99,7 +101,7 @@ SELECT_17 = $(EACH)
 SELECT_18 = $(ENDS)
 named   = $(filter $(foreach n,$1,$(foreach l,$(if $(findstring /,$n),$(dir $n),sql/ e2e/ fault/),$(BUILD)/tests/$(l)test_$(notdir $n))),$(TESTS))
 SANE    = $(patsubst $(BUILD)/%,$(BUILD)/san/%,$(filter $(BUILD)/tests/unit/% $(BUILD)/tests/e2e/%,$(TESTS)))
-PLAIN   = $(filter $(BUILD)/tests/sql/% $(BUILD)/tests/fault/% $(BUILD)/tests/model/% $(addprefix $(BUILD)/tests/e2e/test_,$(SHIPPED)),$(TESTS))
+PLAIN   = $(filter-out $(call named,$(TWICE)),$(filter $(BUILD)/tests/sql/% $(BUILD)/tests/fault/% $(BUILD)/tests/model/% $(addprefix $(BUILD)/tests/e2e/test_,$(SHIPPED)),$(TESTS)))
 ELSE    = $(foreach v,$(OTHERS),$(addsuffix @$v,$(call named,$(SELECT_$v))))
 PAGES   = $(patsubst docs/%.md,$(BUILD)/man/%,$(wildcard docs/*.[1-9].md))
 SOURCES = $(wildcard model/*/*.[ch] ui/*.[ch] ui/*/*.[ch] tests/*.[ch] tests/*/*.[ch])
@@ -201,10 +203,11 @@ demo: all  ## the console on a private live queue
 	$(BUILD)/queuetop --demo
 check: all $(if $T,$(foreach l,$(LEVELS),$(call pick,$l)),$(TESTS)) $(BUILD)/testrun  ## every test; T="name na*" picks, UPDATE=1 renews golden screens, SAN=1, PG=13..18
 	$(RUN) $(call longest,$(foreach l,fault e2e sql $(if $(PG),,unit model),$(call pick,$l)))
-check-all: all $(PLAIN) $(call named,$(ENDS) trap strangers) $(BUILD)/testrun  ## what .ci/run checks: sanitized, and on other versions of the server, too
+check-all: all $(PLAIN) $(call named,$(SELECT_13)) $(BUILD)/testrun  ## what .ci/run checks: sanitized, and on other versions of the server, too
 	$(MAKE) SAN=1 BUILD=$(BUILD)/san build-sane
 	for v in $(OTHERS); do server=$$(tests/servers.sh $$v) && set -- "$$@" -p "$$v=$$server"; done; \
-	$(RUN) "$$@" $(call longest,$(PLAIN) $(SANE) $(ELSE))
+	case "$$*" in *13=*18=*) twice= ;; *) twice='$(call named,$(TWICE))' ;; esac; \
+	$(RUN) "$$@" $(call longest,$(PLAIN) $(SANE) $(ELSE)) $$twice
 build-sane: all $(filter $(BUILD)/tests/unit/% $(BUILD)/tests/e2e/%,$(TESTS))
 check-unit: $(call pick,unit) $(BUILD)/testrun  ## tests without a server or terminal
 check-sql: all $(call pick,sql) $(BUILD)/testrun  ## tests of sql/ on a throwaway server
