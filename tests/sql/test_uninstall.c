@@ -268,8 +268,13 @@ the_audit_is_purged_by_its_own_verb(void **state)
 
     (void)state;
     enter(&p, "audit");
+    pg_run(p.conn, "select queues.pause(gen_random_uuid(), 'q7')");
     pg_run(p.conn,
-           "select queues.pause(gen_random_uuid(), 'q' || i) from generate_series(1, 2500) i");
+           "with made as (insert into queues.audit select (jsonb_populate_record(a,"
+           " jsonb_build_object('action', gen_random_uuid(), 'queue', 'x' || i))).* from"
+           " queues.audit a, generate_series(1, 2499) i returning action)"
+           " insert into queues.audit_batch select (jsonb_populate_record(b,"
+           " jsonb_build_object('action', made.action))).* from queues.audit_batch b, made");
     pg_run(p.conn, "update queues.audit set at = now() - interval '100 d' where queue <> 'q7'");
     says(p.dsn, "purge-audit", 2, "--older-than 90d");
     says(p.dsn, "purge-audit --older-than 1h", 2, "too short");
