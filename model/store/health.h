@@ -36,6 +36,7 @@ enum {
     HEALTH_IDLE_MS = 60 * 1000,     /* the same if its session is idle */
     HEALTH_MANY_DEAD = 1000         /* fewer dead rows do not matter */
 };
+#define HEALTH_MUCH_DEAD 0.20    /* part of a table's rows */
 int64_t health_known(int64_t n); /* n; 0 if n is unknown */
 int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
 bool health_is_idle(const struct health_session *s); /* in a transaction */

@@ -10,7 +10,6 @@
 #include "model/base/text.h"
 
 enum { LAG_MS = 30 * 1000, BLOCKED_MS = 10 * 1000 };
-#define MUCH_DEAD 0.20
 #define FULL_PART 0.90
 
 struct advice_list {
@@ -295,7 +294,7 @@ on_tables(struct advice_list *l)
                                     "%s: autovacuum is switched off for it: alter table ... reset "
                                     "(autovacuum_enabled)",
                                     t->name));
-        if (health_known(t->dead) < HEALTH_MANY_DEAD || isnan(part) || part < MUCH_DEAD)
+        if (health_known(t->dead) < HEALTH_MANY_DEAD || isnan(part) || part < HEALTH_MUCH_DEAD)
             continue;
         if (holder && health_fill(t) >= 1)
             add_advice(l, true, holder->id,

@@ -10,8 +10,6 @@
 #include "model/base/field.h"
 #include "model/store/fail_day.h"
 
-#define MUCH_DEAD 0.20
-
 struct sign
 verdict_sign(enum verdict v)
 {
@@ -200,5 +198,5 @@ verdict_of_table(const struct health_table *t)
 
     if (isnan(health_fill(t)) || health_fill(t) < 1 || t->dead < HEALTH_MANY_DEAD)
         return t->vacuum_off == 1 ? VERDICT_WARN : VERDICT_WELL;
-    return !isnan(part) && part >= MUCH_DEAD ? VERDICT_BAD : VERDICT_WARN;
+    return !isnan(part) && part >= HEALTH_MUCH_DEAD ? VERDICT_BAD : VERDICT_WARN;
 }
