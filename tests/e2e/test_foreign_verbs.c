@@ -447,11 +447,10 @@ asks(void **state)
     vt_done(&vt);
 
     vt_spawn(&vt, 24, 100, console, NULL);
-    vt_want(&vt, "tasks");
+    vt_want(&vt, "● live"); /* "tasks" is part of the database's name, too */
     vt_keys(&vt, "2 / text:id:5 enter");
     vt_want_row(&vt, 1, "[2 Jobs");
     vt_want(&vt, "1 of 1");
-    vt_gone(&vt, "1 of 10"); /* the filter is entered: r does not belong to it */
     vt_keys(&vt, "r");
     vt_want(&vt, "unofficial: tasks table (Teti) has no call for this");
     vt_want(&vt, "1 job → ready");
