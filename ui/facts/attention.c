@@ -374,8 +374,9 @@ look_at_database(struct look *l)
 {
     struct advice advice[ALERTS_MOST];
     struct health h = store_health(l->s);
+    int64_t age = store_age_ms(l->s, TOPIC_HEALTH);
 
-    h.now_ms = l->now;
+    h.now_ms = age > 0 ? l->now - age : l->now; /* a transaction may have ended since it was read */
     int n = h.server ? health_advice(&h, l->mem, advice, ALERTS_MOST) : 0;
     for (int i = 0; i < n; i++) {
         bool said = advice[i].calm || (*l->ended && !strcmp(advice[i].id, l->ended));
