@@ -295,7 +295,11 @@ leases_of_queues(void **state)
 static void
 nobody_lives(void **state)
 {
-    struct life_row life = {.workers = 0, .scheduler_alive = 0, .overdue = 2, .overdue_ms = 1};
+    struct life_row life = {.workers = 0,
+                            .scheduler_alive = 0,
+                            .overdue = 2,
+                            .overdue_ms = 1,
+                            .scheduler_ms = FIELD_NULL};
 
     (void)state;
     assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL);
@@ -307,6 +311,10 @@ nobody_lives(void **state)
     assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_BAD);
     life.overdue = 0;
     look.waiting = 0;
+    life.scheduler_ms = look.now_ms - 5000; /* its step takes long */
+    assert_int_equal(judged(CHECK_SCHEDULER), VERDICT_WELL);
+    life.scheduler_ms = look.now_ms - 20000;
+    assert_int_equal(judged(CHECK_SCHEDULER), VERDICT_WARN);
     assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL); /* no job needs a worker */
     assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_WELL);
 }
