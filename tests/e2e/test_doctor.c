@@ -238,8 +238,8 @@ static const struct {
      "create table big with (autovacuum_enabled = off) as select generate_series(1, 500000)",                                                                                                                      "table big has"                                                                                  },
     {"WARN     vacuum",                                                                  WARN,
      LIE("pg_stat_activity",
-     "pid, usename, xact_start - interval '2 h' as xact_start, backend_xmin,"
-         " backend_xid, backend_type"),
+     "pid, usename, xact_start - interval '2 min' as xact_start, backend_xmin,"
+         " backend_xid, backend_type, 'idle in transaction' as state"),
      "run: select pg_terminate_backend("},
     {"WARN     prepared",                                                                                  WARN,
      "begin; select pg_current_xact_id(); prepare transaction 'it''s';" LIE(
