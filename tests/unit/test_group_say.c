@@ -179,7 +179,10 @@ whether_the_cause_is_there(void **state)
     expect_said("the last one failed 8s ago: the cause is there",
                 assert_true(group_say_cause(&d, &g, now, true, &out)));
     f.done = 12;
-    expect_said("12 jobs of the kind completed since 14:02:03: the cause seems gone",
+    expect_said("12 jobs of the kind completed since 14:02:03, only some fail",
+                assert_false(group_say_cause(&d, &g, now, true, &out)));
+    g.last_ms = now - 10 * MINUTE;
+    expect_said("12 jobs of the kind completed since 13:52:11: the cause seems gone",
                 assert_false(group_say_cause(&d, &g, now, true, &out)));
     g.last_ms = FIELD_NULL;
     expect_said("", assert_false(group_say_cause(&d, &g, now, true, &out)));

@@ -278,8 +278,9 @@ group_say_cause(const struct group_detail *d, const struct group_row *g, int64_t
     if (g->last_ms == FIELD_NULL)
         return false;
     if (f->done > 0) {
-        buf_printf(out, "%s of the kind completed since %s: the cause seems gone",
-                   fmt_plural(f->done, "job").s, since.s);
+        bool quiet = now_ms - g->last_ms >= STILL_MS;
+        buf_printf(out, "%s of the kind completed since %s%s", fmt_plural(f->done, "job").s,
+                   since.s, quiet ? ": the cause seems gone" : ", only some fail");
         return false;
     }
     if (now_ms - g->last_ms < STILL_MS)
