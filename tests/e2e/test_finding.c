@@ -80,6 +80,25 @@ bounded(void **state)
     con_quit(&vt);
 }
 
+/* The jobs are read at another time than the counts: the state that is filtered by shows the
+ * number of the list. */
+static void
+one_number_for_one_list(void **state)
+{
+    static const char *const options[] = {"--interval", "1h", NULL};
+    struct vt vt;
+
+    (void)state;
+    con_failed("mail", 4, "boom");
+    con_spawn(&vt, 24, 80, options, NULL);
+    vt_want(&vt, "failed 4");
+    con_failed("mail", 3, "boom");
+    vt_keys(&vt, "2");
+    vt_want(&vt, "1 of 7");
+    vt_want_row(&vt, 3, "[all 7]");
+    con_quit(&vt);
+}
+
 /* The states stand above the jobs with their counts; Left and Right walk them, Enter filters. */
 static void
 walks_the_states(void **state)
@@ -512,6 +531,7 @@ main(void)
         cmocka_unit_test_setup(ends, con_empty),
         cmocka_unit_test_setup(bounded, con_empty),
         cmocka_unit_test_setup(walks_the_states, con_empty),
+        cmocka_unit_test_setup(one_number_for_one_list, con_empty),
         cmocka_unit_test_setup(completes, con_empty),
         cmocka_unit_test_setup(goes_by_name, con_empty),
         cmocka_unit_test_setup(says_why_not, con_empty),

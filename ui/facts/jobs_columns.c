@@ -56,8 +56,7 @@ draw_due(struct grid *g, struct rect r, const void *row, const struct cell_ctx *
     else if (timed) {
         char text[60];
         struct fmt age = fmt_age(c->now_ms - j->started_ms);
-        bool fits = (int)(sizeof "for " - 1 + strlen(age.s)) <= r.w; /* the age is never cut */
-        snprintf(text, sizeof text, "%s%s", fits ? "for " : "", age.s);
+        snprintf(text, sizeof text, "for %s", age.s); /* 11 cells at most */
         grid_right(g, r, j->stale == 1 || over ? ROLE_WARN : ROLE_TEXT, text);
     } else if (waits && j->run_after_ms != FIELD_NULL)
         grid_right(g, r, ROLE_DIM, fmt_age(c->now_ms - j->run_after_ms).s);
@@ -142,7 +141,7 @@ const struct column jobs_columns[] = {
      .min_w = 7, .max_w = 7, .keep = 3,
      .only = ON_SCREEN | IN_TABLE, .place = 8},
     {.name = "due", .title = "WHEN", .help = "How long it runs, or when it may start", .kind = K_CUSTOM,
-     .offset = F(run_after_ms), .min_w = 10, .max_w = 10, .keep = 2, .special = &due_special,
+     .offset = F(run_after_ms), .min_w = 11, .max_w = 11, .keep = 2, .special = &due_special,
      .only = ON_SCREEN},
     {.name = "left", .title = "LEASE", .help = "Time left on its lease, or since when it has expired",
      .kind = K_CUSTOM, .offset = F(lease_until_ms), .min_w = 10, .max_w = 11, .keep = 2, .special = &left_special,

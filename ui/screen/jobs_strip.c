@@ -86,15 +86,24 @@ count_of(const struct queue_row *q, int state)
     return sum;
 }
 
+struct counted {
+    const struct queue_row *q; /* by the counters; NULL = not known */
+    int64_t
+        listed; /* jobs in the list, if it has all that match; FIELD_NULL = it has not. The state
+                   that is filtered by shows it, because the counters were read at another time */
+};
+
 /* "[failed 4,024]": the brackets mark the state that the filter asks for, so that it is visible
  * without colour. */
 static void
-say_state(char *out, int i, const struct queue_row *q, const struct filter *f, int digits)
+say_state(char *out, int i, const struct counted *c, const struct filter *f, int digits)
 {
+    const struct queue_row *q = c->q;
     bool some = f->terms.value[PARAM_STATES] != NULL;
     bool on = i ? some && filter_has_state(f, states[i]) : !some;
-    int64_t n = count_of(q, i);
-    bool about = q && (i < STATES - 2 ? q->approx : q->kept_approx) == 1;
+    int64_t n = on && c->listed != FIELD_NULL ? c->listed : count_of(q, i);
+    bool about =
+        q && !(on && c->listed != FIELD_NULL) && (i < STATES - 2 ? q->approx : q->kept_approx) == 1;
     const char *count = n == FIELD_NULL ? ""
                         : n == 0        ? "·"
                         : digits        ? fmt_count_fit(n, digits).s
@@ -105,7 +114,7 @@ say_state(char *out, int i, const struct queue_row *q, const struct filter *f, i
 }
 
 static int
-say_all(char words[STATES][WORD], const struct queue_row *q, const struct adapter *a,
+say_all(char words[STATES][WORD], const struct counted *c, const struct adapter *a,
         const struct filter *f, int digits)
 {
     int w = 0;
@@ -114,7 +123,7 @@ say_all(char words[STATES][WORD], const struct queue_row *q, const struct adapte
         words[i][0] = '\0';
         if (!has_state(a, i))
             continue;
-        say_state(words[i], i, q, f, digits);
+        say_state(words[i], i, c, f, digits);
         w += text_width(words[i], strlen(words[i]), TEXT_LINE) + 1;
     }
     return w;
@@ -136,17 +145,22 @@ first_shown(char words[STATES][WORD], int at, int w)
 }
 
 void
-jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
-                const struct filter *f, struct grid *g, struct rect r)
+jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct list *l,
+                const struct adapter *a, const struct filter *f, struct grid *g, struct rect r)
 {
     char words[STATES][WORD];
     const char *queue = f->terms.value[PARAM_QUEUE];
-    const struct queue_row *q = !is_counted(f) ? NULL
-                                : queue        ? store_queue(store, queue)
-                                               : store_totals(store);
+    struct jobs_place place = store_jobs_place(store);
+    struct counted c = {.q = !is_counted(f) ? NULL
+                             : queue        ? store_queue(store, queue)
+                                            : store_totals(store),
+                        .listed = FIELD_NULL};
+    bool one = state_of(f) || !f->terms.value[PARAM_STATES];
+    if (c.q && one && place.at_top && place.at_end && !place.searching)
+        c.listed = list_count(l);
     int at = s->focus ? s->at : state_of(f), first = 0;
 
-    if (say_all(words, q, a, f, 0) > r.w && say_all(words, q, a, f, NARROW) > r.w)
+    if (say_all(words, &c, a, f, 0) > r.w && say_all(words, &c, a, f, NARROW) > r.w)
         first = first_shown(words, at, r.w);
     struct pen p = pen_start(g, r);
     for (int i = first; i < STATES; i++) {

@@ -5,6 +5,7 @@
 
 #include "model/store/store.h"
 #include "ui/term/grid.h"
+#include "ui/widget/list.h"
 
 struct jobs_strip { /* starts as {0} */
     bool focus;     /* the strip gets the key Enter */
@@ -17,7 +18,8 @@ bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct
 const char *jobs_strip_state(const struct jobs_strip *s);
 /* The counts are those of the queue that the filter names, or of all queues. A filter that has more
  * than queue and states shows no counts. */
-void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
-                     const struct filter *f, struct grid *g, struct rect r);
+void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct list *l,
+                     const struct adapter *a, const struct filter *f, struct grid *g,
+                     struct rect r);
 
 #endif
