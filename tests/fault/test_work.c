@@ -357,7 +357,7 @@ a_command_that_runs_has_started(void **state)
     enter(&p, "deploys");
     make_job("echo >>started; read line <gate");
     push(&p, "q");
-    proc_queuetop(&w, NULL, "-d \"%s\" work --jobs 3 -- ./job", p.dsn);
+    proc_queuetop(&w, NULL, "-d \"%s\" work --slots 3 -- ./job", p.dsn);
     for (int n = 1; n <= 2; n++) {
         wait_started(n);
         assert_int_equal(rename("job", "job.new"), 0);

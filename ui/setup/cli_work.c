@@ -179,6 +179,7 @@ static const struct cli_option work_table[] = {
     {"queues", 'q', "A,B", CLI_LIST, F(queues), "work these queues only", 0, 0},
     {"node", 0, "NAME", CLI_TEXT, F(node), "name of this process (default: host-pid-random)", 0, 0},
     {"jobs", 'j', "N", CLI_INT, F(jobs), "commands at a time (default 1)", 1, 1000},
+    {"slots", 0, "N", CLI_INT, F(jobs), "the same: the console calls them slots", 1, 1000},
     {"timeout", 't', "T", CLI_TIME, F(timeout_ms), "lease: how long this process may be silent (60s)", 100, INT64_MAX},
     {"drain", 0, NULL, CLI_FLAG, F(drain), "end when no job is ready", 0, 0},
     {"poll", 0, NULL, CLI_FLAG, F(poll), "never wait for a NOTIFY: ask ten times a second (the default behind a transaction pooler)", 0, 0},
