@@ -155,6 +155,13 @@ no_more_jobs_than_slots(void **state)
     assert_int_equal(w.used, 8);
     assert_int_equal(w.lost, 11);
     assert_int_equal(w.beyond, 0);
+    q.running = 16; /* 19 by the nodes, which were read at another time */
+    assert_int_equal(workers_used(&w, &q), 5);
+    q.running = 40;
+    assert_int_equal(workers_used(&w, &q), 10);
+    q.running = FIELD_NULL;
+    assert_int_equal(workers_used(&w, &q), 8);
+    q.running = 0;
     queue_line_fill(&l, &q, &w, NOW);
     assert_int_equal(l.slots.used, 8);
     assert_string_equal(node_at_work(&nodes[0], 7).s, "6/6+3");
@@ -171,6 +178,17 @@ no_more_jobs_than_slots(void **state)
     queue_line_fill(&l, &q, &w, NOW);
     assert_int_equal(l.slots.used, 8);
     assert_string_equal(queue_running(&l, 7).s, "10/10+9");
+
+    struct buf said = {0}; /* its limit is 5, and 2 run: why are all slots taken? */
+    l.q.running = 2;
+    l.o = (struct outlook){.held = HELD_SLOTS, .held_of = 21};
+    l.q.in5_per_s = l.q.out5_per_s = l.q.run5_ms = (double)NAN;
+    queue_say_advice(&l, &said);
+    assert_string_equal(said.data,
+                        "held by slots: all 21 slots of its nodes are in use, 19 by other "
+                        "queues");
+    buf_free(&said);
+    l.q.running = 19;
     assert_string_equal(queue_running(&l, 6).s, "19");
     assert_string_equal(node_at_work(&nodes[0], 4).s, "6/6");
     assert_string_equal(node_at_work(&nodes[2], 7).s, "2/4");

@@ -39,6 +39,9 @@ struct workers {
                             of those that gave no slots */
 };
 struct workers workers_of(const struct node_row *nodes, int n);
+/* How many slots are in use, by the sum of the queues: the screen shows both, and the nodes were
+ * read at another time. */
+int64_t workers_used(const struct workers *w, const struct queue_row *totals);
 void workers_done(struct workers *w);
 bool worker_takes(const struct node_row *n, const char *queue);
 void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,

@@ -118,6 +118,9 @@ queue_say_advice(const struct queue_line *l, struct buf *out)
         else
             buf_printf(out, "held by slots: all %s slots of its nodes are in use",
                        fmt_count(l->o.held_of).s);
+        if (l->q.running != FIELD_NULL && l->q.running < l->o.held_of)
+            buf_printf(out, ", %s by other queues",
+                       fmt_count(l->o.held_of - (l->q.running > 0 ? l->q.running : 0)).s);
         say_missing(l, out);
         break;
     case HELD_RATE:

@@ -283,7 +283,8 @@ say_running(const struct queues *v, struct pen *p, const struct queue_row *t)
 {
     const struct workers *w = &v->workers;
 
-    say_figure(p, "running", w->slots > 0 ? fmt_count(w->used) : fmt_about(t->running, t->approx));
+    say_figure(p, "running",
+               w->slots > 0 ? fmt_count(workers_used(w, t)) : fmt_about(t->running, t->approx));
     if (w->slots > 0)
         pen_printf(p, ROLE_DIM, p->r.w > 60 ? " of %s slots" : "/%s", fmt_count(w->slots).s);
     if (w->slots > 0 && w->beyond > 0)
