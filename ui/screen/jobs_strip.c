@@ -145,8 +145,8 @@ first_shown(char words[STATES][WORD], int at, int w)
 }
 
 void
-jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct list *l,
-                const struct adapter *a, const struct filter *f, struct grid *g, struct rect r)
+jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
+                const struct filter *f, struct grid *g, struct rect r)
 {
     char words[STATES][WORD];
     const char *queue = f->terms.value[PARAM_QUEUE];
@@ -157,7 +157,7 @@ jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const str
                         .listed = FIELD_NULL};
     bool one = state_of(f) || !f->terms.value[PARAM_STATES];
     if (c.q && one && place.at_top && place.at_end && !place.searching)
-        c.listed = list_count(l);
+        c.listed = s->listed;
     int at = s->focus ? s->at : state_of(f), first = 0;
 
     if (say_all(words, &c, a, f, 0) > r.w && say_all(words, &c, a, f, NARROW) > r.w)

@@ -5,11 +5,11 @@
 
 #include "model/store/store.h"
 #include "ui/term/grid.h"
-#include "ui/widget/list.h"
 
 struct jobs_strip { /* starts as {0} */
     bool focus;     /* the strip gets the key Enter */
     int at;         /* the state under its cursor: 0 = all states */
+    int listed;     /* rows of the list below, set before each frame */
 };
 /* Moves the cursor to the next state that this queue system has; false = there is none. */
 bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct filter *f,
@@ -18,8 +18,7 @@ bool jobs_strip_step(struct jobs_strip *s, const struct adapter *a, const struct
 const char *jobs_strip_state(const struct jobs_strip *s);
 /* The counts are those of the queue that the filter names, or of all queues. A filter that has more
  * than queue and states shows no counts. */
-void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct list *l,
-                     const struct adapter *a, const struct filter *f, struct grid *g,
-                     struct rect r);
+void jobs_strip_draw(const struct jobs_strip *s, const struct store *store, const struct adapter *a,
+                     const struct filter *f, struct grid *g, struct rect r);
 
 #endif

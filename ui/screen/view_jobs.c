@@ -312,7 +312,8 @@ jobs_draw(struct view *view, struct grid *g, struct rect r)
         rect_cut_bottom(&r, 1);
     }
     list_draw(v->list, g, r, &look);
-    jobs_strip_draw(&v->strip, a->store, v->list, source_adapter(a->source), &v->filter, g, strip);
+    v->strip.listed = list_count(v->list);
+    jobs_strip_draw(&v->strip, a->store, source_adapter(a->source), &v->filter, g, strip);
 }
 
 /* The acts that are possible for the marked jobs, by their states. */
