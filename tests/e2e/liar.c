@@ -13,7 +13,7 @@
 
 enum { HEAD = 5, MAX_COLUMNS = 300, HUGE_VALUE = 1 << 20, MANY_ROWS = 300, BIG_ROW = 100000 };
 
-enum lie { NAMES, TYPES, FEWER, MORE, VALUES, SOME_VALUES, NULLS, ROWS, NO_ROWS, LIES };
+enum lie { NAMES, TYPES, FEWER, MORE, VALUES, SOME_VALUES, EXTREMES, NULLS, ROWS, NO_ROWS, LIES };
 
 static const char *const values[] = {
     "",
@@ -63,6 +63,26 @@ static const char *const values[] = {
     "running",
     "%s%n%n%n",
     "00000000-0000-0000-0000-000000000000",
+};
+
+/* Numbers and times (in ms since 1970) that can be read, but hardly computed with. */
+static const char *const extremes[] = {
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775806",
+    "-9223372036854775807",
+    "2147483647",
+    "-2147483648",
+    "253402300800000",
+    "-62135596800001",
+    "9224318015999999",
+    "-210866803200001",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e308",
+    "-1e308",
+    "4e-324",
 };
 
 static struct {
@@ -118,6 +138,12 @@ add_message(struct buf *out, char type, const struct buf *body)
     buf_add(out, body->data ? body->data : "", body->len);
 }
 
+static bool
+is_number(const char *s, uint32_t len)
+{
+    return len > 0 && len < 24 && strspn(s, "-.0123456789") >= len;
+}
+
 static void
 add_value(struct buf *b, bool huge)
 {
@@ -128,7 +154,8 @@ add_value(struct buf *b, bool huge)
         buf_add(b, text, sizeof text);
         return;
     }
-    const char *v = values[draw(sizeof values / sizeof *values)];
+    const char *v = liar.lie == EXTREMES ? extremes[draw(sizeof extremes / sizeof *extremes)]
+                                         : values[draw(sizeof values / sizeof *values)];
     add_int(b, (uint32_t)strlen(v));
     buf_str(b, v);
 }
@@ -193,7 +220,8 @@ row(struct buf *out, const char *p)
     for (int i = 0; i < columns(n); i++) {
         uint32_t len = i < n ? get_int(at) : 0;
         bool other = i >= n || (liar.is_lying &&
-                                (liar.lie == VALUES || (liar.lie == SOME_VALUES && draw(4) == 0)));
+                                (liar.lie == VALUES || (liar.lie == SOME_VALUES && draw(4) == 0) ||
+                                 (liar.lie == EXTREMES && is_number(at + 4, len))));
         if (liar.is_lying && liar.lie == NULLS)
             add_int(&body, (uint32_t)-1);
         else if (other)
