@@ -186,7 +186,12 @@ store_value(enum field_type type, void *at, const char *text)
         *(const char **)at = text;
         return NULL;
     case F_I64:
-        return parse_int(text, (int64_t *)at) ? NULL : "a whole number";
+        if (!parse_int(text, &value))
+            return "a whole number";
+        *(int64_t *)at = value > FIELD_MOST    ? FIELD_MOST
+                         : value < -FIELD_MOST ? -FIELD_MOST
+                                               : value;
+        return NULL;
     case F_INT:
         if (!parse_int(text, &value) || value < INT_MIN || value > INT_MAX)
             return "a small whole number";

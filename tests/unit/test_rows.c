@@ -82,6 +82,32 @@ good_row(void **state)
     rowset_free(&set);
 }
 
+/* A server may say anything; what is computed with its numbers must not overflow. */
+static void
+numbers_have_a_bound(void **state)
+{
+    static const struct {
+        const char *said;
+        int64_t read;
+    } numbers[] = {
+        {"9007199254740992",     FIELD_MOST     },
+        {"9007199254740991",     FIELD_MOST - 1 },
+        {"9223372036854775807",  FIELD_MOST     },
+        {"-9223372036854775808", -FIELD_MOST    },
+        {"-9007199254740991",    -FIELD_MOST + 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *const pairs[] = {"name", "", "big", numbers[i].said, "small", "0", NULL};
+        struct rowset set;
+        struct err e;
+        assert_true(rowset_decode(answer(pairs), fields, NFIELDS, sizeof(struct thing), &set, &e));
+        assert_true(((const struct thing *)set.rows)->big == numbers[i].read);
+        rowset_free(&set);
+    }
+}
+
 static void
 nulls_and_missing(void **state)
 {
@@ -188,9 +214,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_row),           cmocka_unit_test(nulls_and_missing),
-        cmocka_unit_test(bad_rows_are_named), cmocka_unit_test(no_rows),
-        cmocka_unit_test(single_values),
+        cmocka_unit_test(good_row),          cmocka_unit_test(numbers_have_a_bound),
+        cmocka_unit_test(nulls_and_missing), cmocka_unit_test(bad_rows_are_named),
+        cmocka_unit_test(no_rows),           cmocka_unit_test(single_values),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
