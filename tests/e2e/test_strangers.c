@@ -454,11 +454,13 @@ test_rights_of_others(void **state)
         const char *grant, *says, *revoke;
     } rights[] = {
         {"grant create on schema queues to mallory",
-         "mallory has CREATE on schema queues, so code of mallory",      "revoke create on schema queues from mallory"     },
+         "mallory has CREATE on schema queues, so code of mallory",          "revoke create on schema queues from mallory"         },
         {"grant create on schema queues to public",
-         "PUBLIC has CREATE on schema queues, so code of PUBLIC",        "revoke create on schema queues from public"      },
+         "PUBLIC has CREATE on schema queues, so code of PUBLIC",            "revoke create on schema queues from public"          },
         {"grant trigger on queues.node to mallory",
-         "mallory has TRIGGER on table queues.node, so code of mallory", "revoke trigger on table queues.node from mallory"},
+         "mallory has TRIGGER on table queues.node, so code of mallory",     "revoke trigger on table queues.node from mallory"    },
+        {"grant references (queue) on queues.queue to mallory",
+         "mallory has REFERENCES on table queues.queue, so code of mallory", "revoke references on table queues.queue from mallory"},
     };
     char *to = xstrdup(pg_newdb("rights"));
     PGconn *c = pg_connect(to);
