@@ -70,9 +70,9 @@ struct test {
     int64_t start_ms;
     double busy; /* processor seconds, its servers and programs included */
     struct counts n;
-    char *text;      /* what it printed, if it failed */
-    bool has_report; /* of a sanitizer, as a file in TMPDIR */
-    bool has_crashed;
+    char *text;       /* what it printed, if it failed */
+    bool has_leaked;  /* a report of a sanitizer, about a leak of the test program itself */
+    bool has_crashed; /* also: any other report */
 };
 
 /* The arguments of -p, "13=/dir". */
@@ -309,8 +309,8 @@ report_into(const char *dir, const char *variable)
     const char *old = getenv(variable);
     char text[2 * PATH_MAX];
 
-    snprintf(text, sizeof text, "%s%slog_path=%s/" REPORT "txt", old ? old : "", old ? ":" : "",
-             dir);
+    snprintf(text, sizeof text, "%s%slog_exe_name=1:log_path=%s/" REPORT "txt", old ? old : "",
+             old ? ":" : "", dir);
     setenv(variable, text, 1);
 }
 
@@ -434,19 +434,26 @@ make_shared(char *dir, size_t size)
 
 /* --- the books -------------------------------------------------------------------------------- */
 
-/* Adds the text of a file to the output of the test. */
+/* Adds the report of a sanitizer to the output of the test, and notes whose it is. The name of its
+ * file ends with the program's name and its pid. */
 static void
-add_file(const struct test *t, const char *name)
+add_report(struct test *t, const char *name)
 {
-    char path[2 * PATH_MAX], part[4096];
-    ssize_t got;
+    char path[2 * PATH_MAX], own[PATH_MAX + sizeof REPORT "txt.."], text[100000];
+    const char *base = strrchr(t->path, '/');
 
+    snprintf(own, sizeof own, REPORT "txt.%s.", base ? base + 1 : t->path);
     snprintf(path, sizeof path, "%s/%s", t->dir, name);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    while (fd >= 0 && (got = read(fd, part, sizeof part)) > 0)
-        dprintf(t->out, "%.*s", (int)got, part);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[got > 0 ? got : 0] = 0;
+    dprintf(t->out, "%s", text);
     if (fd >= 0)
         close(fd);
+    if (!strncmp(name, own, strlen(own)) && strstr(text, "ERROR: LeakSanitizer"))
+        t->has_leaked = true;
+    else
+        t->has_crashed = true;
 }
 
 /* Removes the private directory. Returns false if the test had left something in it. */
@@ -460,10 +467,8 @@ remove_dir(struct test *t)
         if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
             continue;
         dprintf(t->out, "testrun: left in TMPDIR: %s\n", d->d_name);
-        if (!strncmp(d->d_name, REPORT, strlen(REPORT))) {
-            t->has_report = true;
-            add_file(t, d->d_name);
-        }
+        if (!strncmp(d->d_name, REPORT, strlen(REPORT)))
+            add_report(t, d->d_name);
     }
     if (dir)
         closedir(dir);
@@ -472,8 +477,8 @@ remove_dir(struct test *t)
 }
 
 /* True if a test program, or a program that it had started, crashed: proc.c and term.c print
- * `crash: `, cmocka reports its own. A test that failed was left by longjmp: what it had allocated
- * is reported as a leak, which says nothing. */
+ * `crash: `, cmocka reports its own. A test that failed was left by longjmp: what its program had
+ * allocated is reported as a leak, which says nothing. */
 static bool
 tells_of_crash(const struct test *t, const char *text, int failed)
 {
@@ -483,7 +488,7 @@ tells_of_crash(const struct test *t, const char *text, int failed)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(text, words[i]))
             return true;
-    return t->has_report && !(failed > 0 && strstr(text, "ERROR: LeakSanitizer"));
+    return t->has_leaked && failed == 0;
 }
 
 /* cmocka closes each group with lines such as `[  PASSED  ] 3 test(s).` */
@@ -538,7 +543,7 @@ finish(struct test *t, int status)
     char *text;
     struct counts n = read_output(t, &text);
 
-    t->has_crashed = status == CRASHED || tells_of_crash(t, text, n.failed);
+    t->has_crashed |= status == CRASHED || tells_of_crash(t, text, n.failed);
     if (n.passed + n.failed + n.skipped == 0)
         printf("testrun: %s ran no test\n", t->name);
     if (n.failed == 0 && (status != 0 || !is_clean || n.passed + n.skipped == 0))

@@ -138,7 +138,7 @@ an_unsteady_program_gets_a_second_try(void **state)
     assert_output("\n0 passed, 1 failed\n");
     /* what a test had allocated when it failed */
     assert_int_equal(drive(FAILS_ONCE("echo '==7==ERROR: LeakSanitizer: detected memory leaks' "
-                                      ">$TMPDIR/sanitizer.txt.7; " FAILURE)),
+                                      ">$TMPDIR/sanitizer.txt.one.7; " FAILURE)),
                      0);
     assert_int_equal(count("unsteady: "), 1);
 }
@@ -168,7 +168,10 @@ a_crash_gets_no_second_try(void **state)
         FAILS_ONCE("echo 'x.c:1:2: runtime error: index 3 out of bounds'; " FAILURE),
         FAILS_ONCE("echo '==1==ERROR: AddressSanitizer: stack-overflow'; " FAILURE),
         FAILS_ONCE("echo a leak >$TMPDIR/sanitizer.txt.7"),
-        FAILS_ONCE("echo '==7==ERROR: LeakSanitizer: a leak' >$TMPDIR/sanitizer.txt.7"),
+        FAILS_ONCE("echo '==7==ERROR: LeakSanitizer: a leak' >$TMPDIR/sanitizer.txt.one.7"),
+        /* of a program under test */
+        FAILS_ONCE(
+            "echo '==7==ERROR: LeakSanitizer: a leak' >$TMPDIR/sanitizer.txt.queuetop.7; " FAILURE),
     };
 
     (void)state;
