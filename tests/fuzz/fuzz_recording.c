@@ -56,7 +56,7 @@ put(int fd, const void *bytes, size_t len)
     assert(n == (ssize_t)len);
 }
 
-/* Entrys of at most 255 packed bytes: a byte of length, one of flags, one of raw length / 16. */
+/* Entries of at most 255 packed bytes: a byte of length, one of flags, one of raw length / 16. */
 static void
 put_entries(int fd, const unsigned char *data, size_t size)
 {
@@ -80,7 +80,7 @@ put_entries(int fd, const unsigned char *data, size_t size)
     }
 }
 
-/* The rest is cut in entries: a byte of length before each. */
+/* The rest is cut in pieces: a byte of length before each. */
 static void
 unpack_entries(const unsigned char *data, size_t size)
 {
