@@ -69,11 +69,15 @@ owned (role, class, id, part) as materialized ( -- part: the number of a column,
           cross join lateral (select pg_depend.refclassid, pg_depend.refobjid from pg_catalog.pg_depend
                               where pg_depend.classid = p.class and pg_depend.objid = p.id offset 0) d
           where d.refobjid >= 16384::oid and d.refclassid <> 'pg_catalog.pg_namespace'::regclass::oid
+            and (d.refclassid, d.refobjid) not in (select 'pg_catalog.pg_class'::regclass::oid, t.oid from relations t)
          ) o (class, id, owned_class, owned)
     join pg_catalog.pg_database here on here.datname = pg_catalog.current_database()
     cross join lateral (select pg_shdepend.refobjid from pg_catalog.pg_shdepend
                         where pg_shdepend.dbid = here.oid and pg_shdepend.classid = o.owned_class
-                          and pg_shdepend.objid = o.owned and pg_shdepend.deptype = 'o' offset 0) s
+                          and pg_shdepend.objid = o.owned and pg_shdepend.deptype = 'o'
+                        union all -- arrays and the row types of tables are not in pg_shdepend
+                        select y.typowner from pg_catalog.pg_type y
+                        where o.owned_class = 'pg_catalog.pg_type'::regclass::oid and y.oid = o.owned offset 0) s
     union all
     select y.typowner, 'pg_catalog.pg_class'::regclass, t.oid, a.attnum
     from relations t
@@ -134,6 +138,12 @@ select case h.role when 0::oid then 'PUBLIC' else pg_catalog.pg_get_userbyid(h.r
                then pg_catalog.format('alter table %I.%I drop column %I', variadic a.names)
            when i.type = 'default value'
                then pg_catalog.format('alter table %I.%I alter %I drop default', variadic a.names)
+           when i.type = 'rule' and a.names[3] = '_RETURN'
+               then (select pg_catalog.format('drop %s %s', v.type, v.identity)
+                     from pg_catalog.pg_rewrite r
+                     cross join lateral pg_catalog.pg_identify_object('pg_catalog.pg_class'::regclass::oid,
+                                                                      r.ev_class, 0) v
+                     where r.oid = h.id)
            when i.type = 'domain constraint'
                then pg_catalog.format('alter domain %s drop constraint %I', a.names[1], a.args[1])
            else pg_catalog.format('drop %s %s', pg_catalog.replace(i.type, ' object', ''), i.identity) end as run,
