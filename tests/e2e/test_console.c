@@ -190,7 +190,7 @@ walks_beyond_the_first_rows(void **state)
     con_ready("mail.send", 300);
     con_start(&vt, 24, 80, NULL);
     vt_keys(&vt, "2");
-    vt_want(&vt, "mail.send  · ready");
+    vt_want(&vt, "mail.send · ready");
     vt_keys(&vt, "enter");
     vt_want(&vt, "PAYLOAD");
     next_job(&vt, 199);

@@ -609,7 +609,9 @@ days_are_not_looked_through(void **state)
     for (int i = 0; i < 2; i++) {
         print_message("300 %s: %" PRId64 " pages with 60 days, %" PRId64 " with 3\n",
                       i ? "undone" : "trimmed", many[i], few[i]);
-        assert_true(many[i] < few[i] + 3000);
+        /* a look through all days would read 50,000; an act looks at the rights on each of their
+         * tables once */
+        assert_true(many[i] < few[i] + 6000);
     }
     PQfinish(c);
     PQfinish(d);

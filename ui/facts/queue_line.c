@@ -61,10 +61,10 @@ workers_of(const struct node_row *nodes, int n)
 int64_t
 workers_used(const struct workers *w, const struct queue_row *totals)
 {
-    int64_t used = totals->running - w->beyond - w->lost;
-
     if (totals->running == FIELD_NULL)
         return w->used;
+    int64_t used = totals->running - w->beyond - w->lost;
+
     return used < 0 ? 0 : used > w->slots ? w->slots : used;
 }
 
