@@ -317,8 +317,10 @@ read_clock(struct cli_queue *q, struct db_reply *reply)
         return;
     if (spent.n == 1) {
         const struct spent_row *row = spent.rows;
-        q->now_ms = row->now_ms;
-        q->spent_us += row->spent_us;
+        if (row->now_ms != FIELD_NULL)
+            q->now_ms = row->now_ms;
+        if (row->spent_us != FIELD_NULL)
+            q->spent_us += row->spent_us;
     }
     rowset_free(&spent);
 }
