@@ -574,24 +574,28 @@ many_days(PGconn *c, int days)
 }
 
 /* The pages of a trim, and of an undo that brings 300 jobs back. What is planned the first time
- * does not count. */
+ * does not count, nor what every act reads, however few jobs it is about: its look at the rights on
+ * each table. */
 static void
 trim_and_undo(PGconn *c, int64_t *pages_of)
 {
     pages(c, "select n from trim_history('', 0, 0)");
     pages_of[0] = pages(c, "select n from trim_history('', 500, 2000)");
     expect(c, "0", "select count(*) from history where queue = 'short'");
-    for (int n = 1; n <= 300; n += 299) {
+    int64_t undone[3];
+    for (int i = 0; i < 3; i++) {
+        int n = i < 2 ? 1 : 300;
         char of[40], ask[120];
         snprintf(of, sizeof of, "%s", pg_value(c, "select gen_random_uuid()"));
         snprintf(ask, sizeof ask, "select * from undo(gen_random_uuid(), 1, '%s')", of);
         pg_run(c, "select push('u', delay => '1 h') from generate_series(1, %d)", n);
         pg_run(c, "select cancel('%s', 1, array(select id from queue where queue = 'u'))", of);
         expect(c, "0", "select count(*) from queue");
-        pages_of[1] = pages(c, ask);
+        undone[i] = pages(c, ask);
         assert_int_equal(pg_int(c, "select count(*) from queue"), n);
         pg_run(c, "delete from queue");
     }
+    pages_of[1] = undone[2] - undone[1];
 }
 
 /* A finished job that is deleted, or comes back, is looked for in its own day only. */
@@ -609,9 +613,7 @@ days_are_not_looked_through(void **state)
     for (int i = 0; i < 2; i++) {
         print_message("300 %s: %" PRId64 " pages with 60 days, %" PRId64 " with 3\n",
                       i ? "undone" : "trimmed", many[i], few[i]);
-        /* a look through all days would read 50,000; an act looks at the rights on each of their
-         * tables once */
-        assert_true(many[i] < few[i] + 6000);
+        assert_true(many[i] < few[i] + 3000);
     }
     PQfinish(c);
     PQfinish(d);
