@@ -117,11 +117,13 @@ parameters() {
     echo
 }
 
-# `queuetop check --list`: name, two limits, words
-checks() {
-    printf '\n%s\n%s\n' '| check | WARNING above | CRITICAL above | what it is |' '|---|---|---|---|'
-    "$QUEUETOP" check --list | awk 'NR > 1 { name = $1; warn = $2; crit = $3; $1 = $2 = $3 = ""; sub(/^ +/, "")
-        print "| `" name "` | " warn " | " crit " | " $0 " |" }'
+# `queuetop help conditions`: name, what has it, two limits, whether `check` has it, screen, words
+conditions() {
+    printf '\n%s\n%s\n' '| condition | of each | `▲`, WARNING above | `×`, CRITICAL above | `check` | alert leads to | what it is |' \
+        '|---|---|---|---|---|---|---|'
+    "$QUEUETOP" help conditions | awk 'NR > 1 { row = "| `" $1 "` |"
+        for (i = 2; i <= 6; i++) row = row " " ($i == "-" ? "" : i == 6 ? "`" $i "`" : $i) " |"
+        $1 = $2 = $3 = $4 = $5 = $6 = ""; sub(/^ +/, ""); print row " " $0 " |" }'
     echo
 }
 
@@ -235,7 +237,7 @@ part queuetop-engine.7.md worker functions queues_worker true
 part queuetop-engine.7.md operator functions queues_operator \
     "not has_function_privilege('queues_viewer', p.oid, 'execute')"
 part queuetop-engine.7.md viewer functions queues_viewer true
-part queuetop-operations.7.md checks checks
+part queuetop-operations.7.md conditions conditions
 
 part CONTRIBUTING knobs knobs
 part README.md systems systems

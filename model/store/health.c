@@ -132,7 +132,7 @@ is_worth_a_word(const struct health *h, const struct health_session *s)
         return false;
     if (s->held >= HELD_XIDS && (s->xact_ms == FIELD_NULL || ms >= HELD_MS))
         return true;
-    return ms >= (health_is_idle(s) ? HEALTH_IDLE_MS : HEALTH_LONG_MS);
+    return condition_judge_ms(health_is_idle(s) ? COND_IDLE : COND_TRANSACTION, ms) > VERDICT_WELL;
 }
 
 const struct health_session *

@@ -9,6 +9,7 @@
 
 #include "model/adapter/health_rows.h"
 #include "model/base/mem.h"
+#include "model/store/conditions.h"
 
 struct health {                         /* one snapshot of the database's health */
     const struct health_server *server; /* NULL = not known yet */
@@ -31,13 +32,8 @@ const struct health_session *health_holder(const struct health *h);
 int64_t health_held_rows(const struct health *h);
 bool health_is_signalled(const struct health_session *s); /* the session is a process that the
                                                              keys C and K can signal */
-enum {
-    HEALTH_LONG_MS = 5 * 60 * 1000, /* an open transaction of this age is reported */
-    HEALTH_IDLE_MS = 60 * 1000,     /* the same if its session is idle */
-    HEALTH_MANY_DEAD = 1000         /* fewer dead rows do not matter */
-};
-#define HEALTH_MUCH_DEAD 0.20    /* part of a table's rows */
-int64_t health_known(int64_t n); /* n; 0 if n is unknown */
+enum { HEALTH_MANY_DEAD = 1000 };                         /* fewer dead rows do not matter */
+int64_t health_known(int64_t n);                          /* n; 0 if n is unknown */
 int64_t health_open_ms(const struct health *h, const struct health_session *s); /* transaction */
 bool health_is_idle(const struct health_session *s); /* in a transaction */
 bool health_waits(const struct health_session *s);   /* for a lock */

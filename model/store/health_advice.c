@@ -9,9 +9,6 @@
 
 #include "model/base/text.h"
 
-enum { LAG_MS = 30 * 1000, BLOCKED_MS = 10 * 1000 };
-#define FULL_PART 0.90
-
 struct advice_list {
     const struct health *h;
     struct arena *mem;
@@ -155,8 +152,9 @@ on_holder(struct advice_list *l)
     else /* a narrow row is cut at its end: what it does there comes last */
         what = arena_printf(l->mem, "%s holds back vacuum for %s%s; it is %s", who(l, s),
                             span(l, health_open_ms(l->h, s)), stay, s->state);
-    add_with_help(l, health_open_ms(l->h, s) >= HEALTH_LONG_MS || rows >= HEALTH_MANY_DEAD, s,
-                  what);
+    enum condition_id id = health_is_idle(s) ? COND_IDLE : COND_TRANSACTION;
+    bool is_long = condition_judge_ms(id, health_open_ms(l->h, s)) == VERDICT_BAD;
+    add_with_help(l, is_long || rows >= HEALTH_MANY_DEAD, s, what);
 }
 
 static int64_t
@@ -182,7 +180,7 @@ on_blocker(struct advice_list *l, const struct health_session *s)
         n++;
         most = waits_ms(h, w) > most ? waits_ms(h, w) : most;
     }
-    if (n == 0 || most < BLOCKED_MS)
+    if (n == 0 || condition_judge_ms(COND_BLOCKS, most) < VERDICT_BAD)
         return false;
     add_with_help(l, true, s,
                   arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s", who(l, s),
@@ -202,7 +200,7 @@ on_waiter(struct advice_list *l, const struct health_session *s)
     for (int i = 0; i < h->nsessions; i++)
         if (h->sessions[i].pid > 0 && health_waits_for(s, h->sessions[i].pid))
             return;
-    if (waits_ms(h, s) < BLOCKED_MS || !*s->blocked_by)
+    if (condition_judge_ms(COND_BLOCKS, waits_ms(h, s)) < VERDICT_BAD || !*s->blocked_by)
         return;
     health_say_blockers(&b, s);
     add_advice(l, true, s->id,
@@ -229,7 +227,8 @@ on_place(struct advice_list *l, const struct health_session *s)
 static bool
 on_turn(struct advice_list *l, const struct health_session *s)
 {
-    if (s->holds_turn != 1 || !health_is_idle(s) || health_open_ms(l->h, s) < BLOCKED_MS)
+    if (s->holds_turn != 1 || !health_is_idle(s) ||
+        condition_judge_ms(COND_TURN, health_open_ms(l->h, s)) < VERDICT_BAD)
         return false;
     add_with_help(l, true, s,
                   arena_printf(l->mem,
@@ -271,9 +270,9 @@ on_sessions(struct advice_list *l)
                        arena_printf(l->mem,
                                     "%s is lost: its WAL is gone, drop it and make its reader anew",
                                     who(l, s)));
-        else if (health_is_idle(s) && ms >= HEALTH_LONG_MS)
+        else if (health_is_idle(s) && condition_judge_ms(COND_IDLE, ms) == VERDICT_BAD)
             add_with_help(
-                l, false, s,
+                l, true, s,
                 arena_printf(l->mem, "%s is %s for %s", who(l, s), s->state, span(l, ms)));
     }
 }
@@ -294,7 +293,8 @@ on_tables(struct advice_list *l)
                                     "%s: autovacuum is switched off for it: alter table ... reset "
                                     "(autovacuum_enabled)",
                                     t->name));
-        if (health_known(t->dead) < HEALTH_MANY_DEAD || isnan(part) || part < HEALTH_MUCH_DEAD)
+        if (health_known(t->dead) < HEALTH_MANY_DEAD ||
+            condition_judge(COND_DEAD_ROWS, part) < VERDICT_BAD)
             continue;
         if (holder && health_fill(t) >= 1)
             add_advice(l, true, holder->id,
@@ -336,7 +336,9 @@ on_server(struct advice_list *l)
         add_advice(l, true, "",
                    "autovacuum is switched off on this server: dead rows stay. alter system set "
                    "autovacuum = on, then reload");
-    if (s->max_connections > 0 && s->connections >= FULL_PART * s->max_connections)
+    double taken =
+        s->max_connections > 0 ? (double)s->connections / s->max_connections : (double)NAN;
+    if (condition_judge(COND_CONNECTIONS, taken) == VERDICT_BAD)
         add_advice(
             l, true, "",
             arena_printf(
@@ -347,7 +349,7 @@ on_server(struct advice_list *l)
         add_advice(
             l, false, "",
             "this is a standby: rows and vacuums are counted on the primary only, look there");
-    if (s->lag_ms != FIELD_NULL && s->lag_ms >= LAG_MS)
+    if (condition_judge_ms(COND_LAG, s->lag_ms) > VERDICT_WELL)
         add_advice(l, false, "",
                    arena_printf(
                        l->mem,

@@ -5,6 +5,7 @@
 #include "tests/harness.h"
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/mem.h"
+#include "model/store/conditions.h"
 #include "tests/proc.h"
 #include "tests/server.h"
 #include "tests/sql/foreign.h"
@@ -698,6 +700,43 @@ the_examples_know_the_names(void **state)
     free(text);
 }
 
+/* An alert about a figure that the console judges, too, begins where the console sees it bad, or a
+ * warning. */
+static void
+the_alerts_have_the_limits_of_the_conditions(void **state)
+{
+    static char content[100000];
+    char *text = print(""), path[4096], *next;
+    int compared = 0;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/docs/monitoring/alerts.yml", getenv("SRCDIR"));
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    content[fread(content, 1, sizeof content - 1, f)] = '\0';
+    fclose(f);
+    for (char *rule = strstr(content, "- alert:"); rule; rule = next) {
+        next = strstr(rule + 1, "- alert:");
+        if (next)
+            next[-1] = '\0';
+        const char *above = strstr(rule, " > ");
+        bool bad = strstr(rule, "severity: critical") != NULL;
+        for (const struct condition *k = conditions; k < conditions + CONDITIONS; k++) {
+            const char *metric = *k->metric ? strstr(rule, k->metric) : NULL;
+            if (!metric || !above || metric > above || isnan(k->warn) + isnan(k->bad) == 2)
+                continue;
+            compared++;
+            if (strtod(above + 3, NULL) != (bad ? k->bad : k->warn))
+                fail_msg("%s: another limit than %s has: %.120s", path, k->name, rule);
+        }
+    }
+    assert_int_equal(compared, 4);
+    for (const struct condition *k = conditions; k < conditions + CONDITIONS; k++)
+        if (!strstr(text, k->metric))
+            fail_msg("%s: metrics does not print %s", k->name, k->metric);
+    free(text);
+}
+
 static void
 wrong_words(void **state)
 {
@@ -719,23 +758,25 @@ wrong_words(void **state)
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(figures_are_the_database_s),
-                                       cmocka_unit_test(a_counter_never_falls),
-                                       cmocka_unit_test(names_of_strangers),
-                                       cmocka_unit_test(queues_are_bounded),
-                                       cmocka_unit_test(many_sources),
-                                       cmocka_unit_test(a_file_is_whole),
-                                       cmocka_unit_test(they_wait_for_their_database),
-                                       cmocka_unit_test(answers),
-                                       cmocka_unit_test(a_scrape_costs_nothing),
-                                       cmocka_unit_test(strangers_at_the_port),
-                                       cmocka_unit_test(strangers_who_never_ask),
-                                       cmocka_unit_test(who_may_ask),
-                                       cmocka_unit_test(by_tls),
-                                       cmocka_unit_test(what_is_unknown_is_left_out),
-                                       cmocka_unit_test(the_server_goes_and_comes),
-                                       cmocka_unit_test(the_examples_know_the_names),
-                                       cmocka_unit_test(wrong_words)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_are_the_database_s),
+        cmocka_unit_test(a_counter_never_falls),
+        cmocka_unit_test(names_of_strangers),
+        cmocka_unit_test(queues_are_bounded),
+        cmocka_unit_test(many_sources),
+        cmocka_unit_test(a_file_is_whole),
+        cmocka_unit_test(they_wait_for_their_database),
+        cmocka_unit_test(answers),
+        cmocka_unit_test(a_scrape_costs_nothing),
+        cmocka_unit_test(strangers_at_the_port),
+        cmocka_unit_test(strangers_who_never_ask),
+        cmocka_unit_test(who_may_ask),
+        cmocka_unit_test(by_tls),
+        cmocka_unit_test(what_is_unknown_is_left_out),
+        cmocka_unit_test(the_server_goes_and_comes),
+        cmocka_unit_test(the_examples_know_the_names),
+        cmocka_unit_test(the_alerts_have_the_limits_of_the_conditions),
+        cmocka_unit_test(wrong_words)};
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -165,13 +165,13 @@ requeued_failures_are_no_alarm(void **state)
 /* --- the time of the look ---------------------------------------------------------------------- */
 
 static void
-expect_late(const struct store *s, int64_t now_ms, const char *what)
+expect_late(const struct store *s, int64_t now_ms, enum verdict verdict, const char *what)
 {
     struct arena *mem = arena_new();
     struct attention found;
 
     attention(s, &(struct attention_of){.now_ms = now_ms, .foreign = true}, mem, &found);
-    assert_int_equal(found.screens[5], what ? VERDICT_BAD : VERDICT_WELL);
+    assert_int_equal(found.screens[5], verdict);
     assert_int_equal(found.n, what ? 1 : 0);
     if (what)
         assert_string_equal(found.alerts[0].what, what);
@@ -190,9 +190,9 @@ old_data_make_no_scheduler_dead(void **state)
     inject_queue(s, START, "mail|0|0|5|0|0|~|200|130|0", NULL);
     feed(s, "life", START, fake_table(life, "1|f|host|1763711998000|0|0|~", NULL));
     store_inject_clock(s, START + 50000);
-    expect_late(s, START + 50000, NULL);
+    expect_late(s, START + 50000, VERDICT_WELL, NULL);
     feed(s, "life", START + 50000, fake_table(life, "1|f|host|1763711998000|0|0|~", NULL));
-    expect_late(s, START + 50000,
+    expect_late(s, START + 50000, VERDICT_BAD,
                 "its last sign is 52s old, and 5 jobs depend on it: start "
                 "queuetop schedule");
 }
@@ -206,13 +206,13 @@ a_tick_after_the_look_is_not_late(void **state)
     feed(s, "schedules", START,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
     store_inject_clock(s, START + 25000);
-    expect_late(s, START + 25000, NULL);
+    expect_late(s, START + 25000, VERDICT_WELL, NULL);
     feed(s, "schedules", START + 25000,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712001000", NULL));
-    expect_late(s, START + 25000, "is late for 24s");
+    expect_late(s, START + 25000, VERDICT_WARN, "is late for 24s");
     feed(s, "schedules", START + 26000,
          fake_table(SCHEDULES, "tick|@every 10s|active|1763712031000", NULL));
-    expect_late(s, START + 26000, NULL);
+    expect_late(s, START + 26000, VERDICT_WELL, NULL);
 }
 
 int

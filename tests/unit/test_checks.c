@@ -57,7 +57,7 @@ limit(bool is_crit, const char *spec)
 }
 
 static enum verdict
-judged(enum check_id id)
+judged(enum condition_id id)
 {
     checks_judge(&look, &limits, mem, &seen);
     return seen.seen[id].verdict;
@@ -74,16 +74,16 @@ static void
 the_console_s_scale_by_itself(void **state)
 {
     (void)state;
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_WELL);
     wait_in(1, 2 * MINUTE);
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WARN);
-    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "b");
+    assert_int_equal(judged(COND_OLDEST), VERDICT_WARN);
+    assert_string_equal(seen.seen[COND_OLDEST].queue, "b");
     wait_in(0, 20 * MINUTE);
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "a");
-    assert_int_equal(seen.seen[CHECK_OLDEST].bad, 2);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_OLDEST].queue, "a");
+    assert_int_equal(seen.seen[COND_OLDEST].bad, 2);
     lines[0].q.paused = 1; /* somebody paused the queue */
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WARN);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_WARN);
 }
 
 /* A value that equals the limit is well, as in the ranges of monitoring plugins. */
@@ -93,9 +93,9 @@ above_the_limit(void **state)
     (void)state;
     wait_in(0, 30000);
     limit(true, "oldest=30s");
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_WELL);
     wait_in(0, 30001);
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_BAD);
 }
 
 static void
@@ -106,12 +106,12 @@ the_queue_s_own_limit_counts(void **state)
     wait_in(1, MINUTE);
     limit(true, "oldest@b=10s");
     limit(true, "oldest=1h"); /* a later limit for all queues does not replace the limit of b */
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_OLDEST].queue, "b");
+    assert_int_equal(judged(COND_OLDEST), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_OLDEST].queue, "b");
     assert_int_equal(seen.nown, 1);
     assert_string_equal(seen.own[0].seen.queue, "b");
     limit(true, "oldest@b=off");
-    assert_int_equal(judged(CHECK_OLDEST), VERDICT_WELL);
+    assert_int_equal(judged(COND_OLDEST), VERDICT_WELL);
 }
 
 static void
@@ -121,8 +121,8 @@ names_with_signs(void **state)
     lines[0].q.queue = "a@b=c";
     wait_in(0, MINUTE);
     limit(true, "backlog@a@b=c=2");
-    assert_int_equal(judged(CHECK_BACKLOG), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_BACKLOG].queue, "a@b=c");
+    assert_int_equal(judged(COND_BACKLOG), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_BACKLOG].queue, "a@b=c");
 }
 
 static void
@@ -160,13 +160,13 @@ work_stands_still(void **state)
     look.nminutes = 3;
     lines[0].q.completed5 = lines[1].q.completed5 = 0;
     assert_false(check_needs_minutes(&look, &limits)); /* no job waits */
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+    assert_int_equal(judged(COND_STALLED), VERDICT_WELL);
     wait_in(0, 55 * MINUTE);
     assert_true(check_needs_minutes(&look, &limits));
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WARN); /* 19 minutes */
-    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 19 * 60);
+    assert_int_equal(judged(COND_STALLED), VERDICT_WARN); /* 19 minutes */
+    assert_int_equal((int)seen.seen[COND_STALLED].value, 19 * 60);
     lines[0].q.completed5 = 1;
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+    assert_int_equal(judged(COND_STALLED), VERDICT_WELL);
 }
 
 /* The first jobs after an idle night are no stall, though nothing was completed for hours. */
@@ -176,8 +176,8 @@ work_has_just_begun(void **state)
     (void)state;
     lines[0].q.completed5 = lines[1].q.completed5 = 0;
     wait_in(0, MINUTE);
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
-    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 60);
+    assert_int_equal(judged(COND_STALLED), VERDICT_WELL);
+    assert_int_equal((int)seen.seen[COND_STALLED].value, 60);
 }
 
 /* The stall of a running job counts from the start of the job. One queue alone stalls only by its
@@ -193,12 +193,12 @@ a_queue_stands_still(void **state)
     look.nleases = 1;
     lines[1].q.running = 1;
     lines[1].q.completed5 = 0;
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL); /* queue a completes jobs */
+    assert_int_equal(judged(COND_STALLED), VERDICT_WELL); /* queue a completes jobs */
     limit(true, "stalled@b=30m");
     assert_true(check_needs_leases(&look, &limits));
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_STALLED].queue, "b");
-    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 40 * 60);
+    assert_int_equal(judged(COND_STALLED), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_STALLED].queue, "b");
+    assert_int_equal((int)seen.seen[COND_STALLED].value, 40 * 60);
 }
 
 /* If only queue b is asked about, what queue a completes does not count, and a lease of a does not
@@ -226,10 +226,10 @@ the_asked_queue_stands_still(void **state)
     look.nminutes = 1;
     lines[1].q.running = 1;
     lines[1].q.completed5 = 0;
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_BAD);
-    assert_int_equal((int)seen.seen[CHECK_STALLED].value, 40 * 60);
+    assert_int_equal(judged(COND_STALLED), VERDICT_BAD);
+    assert_int_equal((int)seen.seen[COND_STALLED].value, 40 * 60);
     minutes[0].queue = "b";
-    assert_int_equal(judged(CHECK_STALLED), VERDICT_WELL);
+    assert_int_equal(judged(COND_STALLED), VERDICT_WELL);
 }
 
 static void
@@ -251,10 +251,10 @@ leases_and_nodes(void **state)
     assert_true(check_needs_leases(&look, &limits));
     look.leases = leases;
     look.nleases = 2;
-    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN); /* the other lease expired just now */
-    assert_int_equal((int)seen.seen[CHECK_EXPIRED].value, 1);
-    assert_int_equal(seen.seen[CHECK_DEAD].verdict, VERDICT_BAD);
-    assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
+    assert_int_equal(judged(COND_EXPIRED), VERDICT_WARN); /* the other lease expired just now */
+    assert_int_equal((int)seen.seen[COND_EXPIRED].value, 1);
+    assert_int_equal(seen.seen[COND_DEAD].verdict, VERDICT_BAD);
+    assert_int_equal((int)seen.seen[COND_DEAD].value, 1);
 }
 
 /* An adapter may leave out leases and expired. */
@@ -268,11 +268,11 @@ nodes_that_do_not_tell_their_leases(void **state)
     look.nodes = &node;
     look.nnodes = 1;
     assert_true(check_needs_leases(&look, &limits));
-    judged(CHECK_DEAD);
-    assert_int_equal((int)seen.seen[CHECK_DEAD].value, 1);
-    assert_string_equal(seen.seen[CHECK_DEAD].text, "1 dead node holds jobs: x");
+    judged(COND_DEAD);
+    assert_int_equal((int)seen.seen[COND_DEAD].value, 1);
+    assert_string_equal(seen.seen[COND_DEAD].text, "1 dead node holds jobs: x");
     node.running = 0;
-    assert_int_equal(judged(CHECK_DEAD), VERDICT_WELL);
+    assert_int_equal(judged(COND_DEAD), VERDICT_WELL);
 }
 
 /* A queue system that does not know who holds its leases counts the expired ones in its queues. */
@@ -282,13 +282,13 @@ leases_of_queues(void **state)
     (void)state;
     look.has_leases = false;
     lines[0].q.expired = lines[1].q.expired = FIELD_NULL;
-    judged(CHECK_EXPIRED);
-    assert_false(seen.seen[CHECK_EXPIRED].known);
+    judged(COND_EXPIRED);
+    assert_false(seen.seen[COND_EXPIRED].known);
     lines[0].q.expired = 0;
-    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WELL);
+    assert_int_equal(judged(COND_EXPIRED), VERDICT_WELL);
     lines[1].q.expired = 2;
-    assert_int_equal(judged(CHECK_EXPIRED), VERDICT_WARN);
-    assert_string_equal(seen.seen[CHECK_EXPIRED].text,
+    assert_int_equal(judged(COND_EXPIRED), VERDICT_WARN);
+    assert_string_equal(seen.seen[COND_EXPIRED].text,
                         "2 leases have expired and nobody took them back");
 }
 
@@ -302,21 +302,21 @@ nobody_lives(void **state)
                             .scheduler_ms = FIELD_NULL};
 
     (void)state;
-    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL);
-    assert_false(seen.seen[CHECK_WORKER].known);
+    assert_int_equal(judged(COND_WORKER), VERDICT_WELL);
+    assert_false(seen.seen[COND_WORKER].known);
     look.life = &life;
     look.waiting = 4;
-    assert_int_equal(judged(CHECK_WORKER), VERDICT_BAD);
-    assert_int_equal(seen.seen[CHECK_SCHEDULER].verdict, VERDICT_WARN);
-    assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_BAD);
+    assert_int_equal(judged(COND_WORKER), VERDICT_BAD);
+    assert_int_equal(seen.seen[COND_SCHEDULER].verdict, VERDICT_WARN);
+    assert_int_equal(seen.seen[COND_OVERDUE].verdict, VERDICT_BAD);
     life.overdue = 0;
     look.waiting = 0;
     life.scheduler_ms = look.now_ms - 5000; /* its step takes long */
-    assert_int_equal(judged(CHECK_SCHEDULER), VERDICT_WELL);
+    assert_int_equal(judged(COND_SCHEDULER), VERDICT_WELL);
     life.scheduler_ms = look.now_ms - 20000;
-    assert_int_equal(judged(CHECK_SCHEDULER), VERDICT_WARN);
-    assert_int_equal(judged(CHECK_WORKER), VERDICT_WELL); /* no job needs a worker */
-    assert_int_equal(seen.seen[CHECK_OVERDUE].verdict, VERDICT_WELL);
+    assert_int_equal(judged(COND_SCHEDULER), VERDICT_WARN);
+    assert_int_equal(judged(COND_WORKER), VERDICT_WELL); /* no job needs a worker */
+    assert_int_equal(seen.seen[COND_OVERDUE].verdict, VERDICT_WELL);
 }
 
 static void
@@ -326,26 +326,26 @@ books_of_the_whole(void **state)
 
     (void)state;
     look.life = &life;
-    judged(CHECK_UNSERVED);
-    assert_false(seen.seen[CHECK_UNSERVED].known); /* another system */
+    judged(COND_UNSERVED);
+    assert_false(seen.seen[COND_UNSERVED].known); /* another system */
     life.unserved = 0;
-    assert_int_equal(judged(CHECK_UNSERVED), VERDICT_WELL);
-    assert_int_equal(seen.seen[CHECK_UNCOUNTED].verdict, VERDICT_WELL);
+    assert_int_equal(judged(COND_UNSERVED), VERDICT_WELL);
+    assert_int_equal(seen.seen[COND_UNCOUNTED].verdict, VERDICT_WELL);
     life.unserved = 3;
     life.max_queues = 100000;
     life.counting = 1;
     life.counting_ms = look.now_ms - 60000;
-    assert_int_equal(judged(CHECK_UNSERVED), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_UNSERVED].text,
+    assert_int_equal(judged(COND_UNSERVED), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_UNSERVED].text,
                         "3 queues above max_queues (100,000) are not served: raise it in table"
                         " setting, or remove queues");
-    assert_int_equal(seen.seen[CHECK_UNCOUNTED].verdict, VERDICT_WARN);
-    assert_string_equal(seen.seen[CHECK_UNCOUNTED].text,
+    assert_int_equal(seen.seen[COND_UNCOUNTED].verdict, VERDICT_WARN);
+    assert_string_equal(seen.seen[COND_UNCOUNTED].text,
                         "counters are counted anew after a restore, for 1m 00s: those of 1 queue"
                         " may be wrong");
     life.scheduler_alive = 0;
-    judged(CHECK_UNCOUNTED);
-    assert_non_null(strstr(seen.seen[CHECK_UNCOUNTED].text, ": start queuetop schedule"));
+    judged(COND_UNCOUNTED);
+    assert_non_null(strstr(seen.seen[COND_UNCOUNTED].text, ": start queuetop schedule"));
 }
 
 static void
@@ -354,14 +354,14 @@ never_empty(void **state)
     (void)state;
     wait_in(0, 1000);
     lines[0].o.trend = TREND_FILLS;
-    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL); /* no limit was given */
+    assert_int_equal(judged(COND_DRAIN), VERDICT_WELL); /* no limit was given */
     limit(false, "drain=1h");
-    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WARN);
+    assert_int_equal(judged(COND_DRAIN), VERDICT_WARN);
     lines[0].o.trend = TREND_DRAINS;
     lines[0].o.empty_ms = NOW + MINUTE;
-    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WELL);
+    assert_int_equal(judged(COND_DRAIN), VERDICT_WELL);
     lines[0].o.empty_ms = NOW + 61 * MINUTE;
-    assert_int_equal(judged(CHECK_DRAIN), VERDICT_WARN);
+    assert_int_equal(judged(COND_DRAIN), VERDICT_WARN);
 }
 
 static void
@@ -378,26 +378,26 @@ the_database(void **state)
     look.server = &server;
     look.sessions = sessions;
     look.nsessions = 3;
-    assert_int_equal(judged(CHECK_TRANSACTION), VERDICT_WARN);
-    assert_non_null(strstr(seen.seen[CHECK_TRANSACTION].text, "pid 4711"));
-    assert_int_equal(seen.seen[CHECK_XIDS].verdict, VERDICT_WELL);
+    assert_int_equal(judged(COND_TRANSACTION), VERDICT_WARN);
+    assert_non_null(strstr(seen.seen[COND_TRANSACTION].text, "pid 4711"));
+    assert_int_equal(seen.seen[COND_XIDS].verdict, VERDICT_WELL);
     server.xid_age = 1900000000;
-    assert_int_equal(judged(CHECK_XIDS), VERDICT_BAD);
+    assert_int_equal(judged(COND_XIDS), VERDICT_BAD);
     limit(true, "xids=2000000000");
-    assert_int_equal(judged(CHECK_XIDS), VERDICT_WELL);
+    assert_int_equal(judged(COND_XIDS), VERDICT_WELL);
 }
 
 static void
 rights_of_others(void **state)
 {
     (void)state;
-    (void)judged(CHECK_RIGHTS);
-    assert_false(seen.seen[CHECK_RIGHTS].known); /* another system */
+    (void)judged(COND_RIGHTS);
+    assert_false(seen.seen[COND_RIGHTS].known); /* another system */
     look.is_native = true;
-    assert_int_equal(judged(CHECK_RIGHTS), VERDICT_WELL);
+    assert_int_equal(judged(COND_RIGHTS), VERDICT_WELL);
     look.risk = "mallory has CREATE";
-    assert_int_equal(judged(CHECK_RIGHTS), VERDICT_BAD);
-    assert_string_equal(seen.seen[CHECK_RIGHTS].text, "mallory has CREATE");
+    assert_int_equal(judged(COND_RIGHTS), VERDICT_BAD);
+    assert_string_equal(seen.seen[COND_RIGHTS].text, "mallory has CREATE");
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -127,7 +127,7 @@ who_holds_its_row(void **state)
                                         "(psql, user alice): let it commit, or end it");
     assert_int_equal(life_troubles(&l, mem, t), 1);
     assert_string_equal(t[0].row, "pid 4711");
-    assert_string_equal(t[0].key, "7");
+    assert_int_equal(t[0].id, COND_TURN);
     row.held_ms = FIELD_NULL;
     assert_string_equal(first(&l, mem), "");
     row.scheduler_ms = NOW - LIFE_SCHEDULER_MS;

@@ -12,7 +12,7 @@
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
 
-enum { NOW = 1000000000, MINUTE = 60000 };
+enum { NOW = 1000000000, MINUTE = 60000, MANY = 10 };
 
 static struct queue_row
 queue(void)
@@ -31,11 +31,11 @@ test_failures_of_this_hour(void **state)
     (void)state;
     q.failed = 4000; /* none of them in the last hour */
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
-    q.failed_hour = MANY_FAILED;
+    q.failed_hour = MANY;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed_hour = FIELD_NULL; /* another system gives no times */
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
-    q.failed = MANY_FAILED - 1;
+    q.failed = MANY - 1;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WELL);
 }
 
@@ -53,14 +53,14 @@ test_failures_that_somebody_requeued(void **state)
     q.failed_per_s = 0.1;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed_per_s = 0;
-    q.failed = MANY_FAILED;
+    q.failed = MANY;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed = FIELD_NULL;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed = 4000; /* older ones; of those of the hour few are left */
     q.failed_left = 3;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WARN);
-    q.failed_left = MANY_FAILED;
+    q.failed_left = MANY;
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_BAD);
     q.failed = 0; /* asked for more often */
     assert_int_equal(verdict_of_queue(&q, TREND_STEADY, NOW), VERDICT_WELL);
@@ -246,7 +246,7 @@ test_schedules(void **state)
     assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_DECIDED);
     s.last_outcome = "failed";
     assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_WARN);
-    s.next_run_ms = NOW - MINUTE;
+    s.next_run_ms = NOW - MINUTE - 1;
     assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_BAD);
     s.state = "paused";
     assert_int_equal(verdict_of_schedule(&s, NOW), VERDICT_DECIDED);
@@ -283,7 +283,7 @@ an_error_rises(void **state)
     assert_int_equal(fail_trend_of(&g, NOW), FAIL_RISING);
     day.counts[43] = 5; /* 2.5 in a usual hour */
     assert_int_equal(fail_trend_of(&g, NOW), FAIL_OLD);
-    day.hour = day.counts[46] = MANY_FAILED;
+    day.hour = day.counts[46] = MANY;
     day.counts[43] = 1000;
     assert_int_equal(fail_trend_of(&g, NOW), FAIL_RISING);
     g.last_ms = NOW - 61 * MINUTE;

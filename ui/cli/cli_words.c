@@ -1,6 +1,6 @@
 /*
- * `queuetop help`: about the program, about a verb, or about the words that other queue systems
- * use.
+ * `queuetop help`: about the program, about a verb, about the words that other queue systems
+ * use, or about the conditions that count as wrong.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "ui/cli/cli_help.h"
 #include "ui/cli/cli_parts.h"
 #include "ui/cli/verbs.h"
+#include "ui/facts/checks.h"
 
 enum { SYSTEMS = 8, COLUMNS = SYSTEMS + 1 };
 
@@ -91,6 +92,26 @@ print_words(const struct cli *c)
 }
 
 static int
+print_conditions(const struct cli *c)
+{
+    static const char *const of[] = {
+        [OF_ALL] = "all",           [OF_QUEUE] = "queue",     [OF_NODE] = "node",
+        [OF_SCHEDULE] = "schedule", [OF_SESSION] = "session", [OF_TABLE] = "table"};
+
+    printf("%-12s %-9s %-8s %-8s %-6s %-6s WHAT\n", "CONDITION", "OF", "WARN >", "BAD >", "CHECK",
+           "SCREEN");
+    for (const struct condition *k = conditions; k < conditions + CONDITIONS; k++) {
+        char screen[12] = "-";
+        if (k->screen)
+            snprintf(screen, sizeof screen, "%d", k->screen);
+        printf("%-12s %-9s %-8s %-8s %-6s %-6s %s\n", k->name, of[k->of],
+               condition_limit(k, k->warn).s, condition_limit(k, k->bad).s,
+               k->is_check ? "yes" : "-", screen, k->help);
+    }
+    return cli_flush_look(c);
+}
+
+static int
 run_help(struct cli *c, const void *options)
 {
     const char *word = c->nwords ? c->words[0] : "";
@@ -98,6 +119,8 @@ run_help(struct cli *c, const void *options)
     (void)options;
     if (!strcmp(word, "words"))
         return print_words(c);
+    if (!strcmp(word, "conditions"))
+        return print_conditions(c);
     const struct cli_verb *v = cli_find_verb(word);
     const char *meant = v ? NULL : cli_meant_verb(word);
     if (!v && meant)
@@ -119,15 +142,15 @@ run_version(struct cli *c, const void *options)
 
 const struct cli_verb verbs_words[] = {
     {.name = "help",
-     .words = "[VERB | words]",
-     .help = "About a verb; words: what other queue systems call each thing",
-     .max_words = 1,
-     .examples = {"help push", "help words"},
+     .words = "[VERB | words | conditions]",
+     .help = "About a verb; words: what other queue systems call each thing; conditions: what "
+             "counts as wrong", .max_words = 1,
+     .examples = {"help push", "help conditions"},
      .run = run_help},
     {.name = "version",
      .words = "",
      .help = "Print the version",
      .examples = {"version", "version >queuetop.version"},
      .run = run_version},
-    {0                                },
+    {0},
 };

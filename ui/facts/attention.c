@@ -25,6 +25,22 @@ struct look { /* what the rules share */
     bool no_scheduler; /* such an alert is in the list */
 };
 
+/* An alert about a condition, where its row says. */
+static struct alert
+alert_of(enum condition_id id, enum verdict v, const char *row, const char *what)
+{
+    const struct condition *c = &conditions[id];
+
+    return (struct alert){.id = id,
+                          .verdict = v,
+                          .screen = c->screen,
+                          .row = row,
+                          .where = row,
+                          .what = what,
+                          .key = c->key,
+                          .act = c->act};
+}
+
 static void
 add_alert(struct look *l, const struct alert *a)
 {
@@ -53,17 +69,18 @@ look_at_life(struct look *l)
     int n = life_of_store(l->s, l->now, l->mem, t);
 
     for (int i = 0; i < n; i++) {
-        l->no_scheduler = l->no_scheduler || t[i].is_scheduler;
+        l->no_scheduler = l->no_scheduler || t[i].id != COND_WORKER;
         l->ended = *t[i].row ? t[i].row : l->ended;
-        add_alert(l, &(struct alert){.verdict = VERDICT_BAD,
-                                     .screen = *t[i].key - '0',
-                                     .row = t[i].row,
-                                     .where = t[i].where,
-                                     .is_words = true,
-                                     .is_missing = !*t[i].row,
-                                     .what = t[i].what,
-                                     .key = *t[i].row ? "K" : t[i].key,
-                                     .act = *t[i].row ? "end it" : "look"});
+        struct alert a = alert_of(t[i].id, VERDICT_BAD, t[i].row, t[i].what);
+        if (t[i].id == COND_TURN &&
+            !*t[i].row) { /* a prepared transaction: nothing to end by a key */
+            a.key = "7";
+            a.act = "look";
+        }
+        a.where = t[i].where;
+        a.is_words = true;
+        a.is_missing = !*t[i].row;
+        add_alert(l, &a);
     }
 }
 
@@ -71,21 +88,23 @@ static void
 look_at_shortfalls(struct look *l)
 {
     const struct life_row *life = store_life(l->s);
-    struct shortfalls s = {"", ""};
-    struct alert a = {.screen = ON_QUEUES, .row = "", .is_words = true, .key = "", .act = "look"};
 
-    if (life)
-        s = life_shortfalls(life, l->now, l->mem);
-    if (*s.unserved) {
-        a.verdict = VERDICT_BAD;
-        a.where = "max_queues";
-        a.what = s.unserved;
-        add_alert(l, &a);
-    }
-    if (*s.counting) {
-        a.verdict = VERDICT_WARN;
-        a.where = "counters";
-        a.what = s.counting;
+    if (!life)
+        return;
+    struct shortfalls s = life_shortfalls(life, l->now, l->mem);
+    const struct {
+        enum condition_id id;
+        int64_t n;
+        const char *where, *what;
+    } each[] = {
+        {COND_UNSERVED,  life->unserved, "max_queues", s.unserved},
+        {COND_UNCOUNTED, life->counting, "counters",   s.counting}
+    };
+    for (int i = 0; i < 2; i++) {
+        struct alert a =
+            alert_of(each[i].id, condition_judge(each[i].id, (double)each[i].n), "", each[i].what);
+        a.where = each[i].where;
+        a.is_words = true;
         add_alert(l, &a);
     }
 }
@@ -141,30 +160,14 @@ look_at_nodes(struct look *l)
 
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_node(&rows[i], l->foreign);
+        struct alert a = alert_of(v == VERDICT_BAD ? COND_DEAD : COND_LATE, v, rows[i].node, "");
         if (v >= VERDICT_WARN)
-            add_alert(l, &(struct alert){.verdict = v,
-                                         .screen = ON_NODES,
-                                         .row = rows[i].node,
-                                         .where = rows[i].node,
-                                         .what = say_node(l, &rows[i]),
-                                         .key = v == VERDICT_BAD ? "L" : "Ent",
-                                         .act = v == VERDICT_BAD ? "release" : "node"});
+            a.what = say_node(l, &rows[i]);
+        add_alert(l, &a);
     }
 }
 
 /* --- queues ----------------------------------------------------------------------------------- */
-
-static struct alert
-of_queue(const struct queue_row *q, enum verdict v, const char *what)
-{
-    return (struct alert){.verdict = v,
-                          .screen = ON_QUEUES,
-                          .row = q->queue,
-                          .where = q->queue,
-                          .what = what,
-                          .key = "Ent",
-                          .act = "why"};
-}
 
 /* What made the jobs fail that failed within the hour: their error if it is the same for most of
  * them, else how many errors there are. Nothing if the store has no recent errors: only some
@@ -222,12 +225,13 @@ say_failed(struct look *l, const struct queue_row *q, bool recent)
 static void
 look_at_failed(struct look *l, const struct queue_row *q, enum verdict v)
 {
-    struct alert a = of_queue(q, v, say_failed(l, q, v == VERDICT_BAD));
-    bool mended = recovery_is_seen(l->s, q->queue);
+    struct alert a = alert_of(v == VERDICT_BAD ? COND_FAILED_HOUR : COND_FAILED, v, q->queue,
+                              say_failed(l, q, v == VERDICT_BAD));
 
-    a.screen = ON_FAILED;
-    a.key = mended ? "r" : "Ent";
-    a.act = mended ? "requeue" : "errors";
+    if (recovery_is_seen(l->s, q->queue)) { /* now a requeue does more than fail once again */
+        a.key = "r";
+        a.act = "requeue";
+    }
     add_alert(l, &a);
 }
 
@@ -279,11 +283,11 @@ say_old(struct look *l, const struct queue_line *line, int64_t age)
 static void
 look_at_expired(struct look *l, const struct queue_row *q)
 {
-    struct alert a = of_queue(q, VERDICT_BAD, "");
+    struct alert a =
+        alert_of(COND_ABANDONED, condition_judge(COND_ABANDONED, (double)q->expired), q->queue, "");
 
-    if (q->expired == FIELD_NULL || q->expired <= 0)
+    if (a.verdict == VERDICT_WELL)
         return;
-    a.screen = ON_NODES;
     a.what = arena_printf(l->mem, "%s of %s: the lease has ended without an answer",
                           fmt_count(q->expired).s, fmt_plural(q->running, "running job").s);
     add_alert(l, &a);
@@ -307,19 +311,20 @@ look_at_queue(struct look *l, const struct queue_row *q)
         return;
     struct queue_line line;
     queue_line_fill(&line, q, &l->workers, l->now);
-    struct alert a = old >= VERDICT_WARN ? of_queue(q, old, say_old(l, &line, age))
-                                         : of_queue(q, VERDICT_WARN, say_filling(l, &line));
+    struct alert a = old >= VERDICT_WARN
+                         ? alert_of(COND_OLDEST, old, q->queue, say_old(l, &line, age))
+                         : alert_of(COND_FILLS, VERDICT_WARN, q->queue, say_filling(l, &line));
     add_alert(l, &a);
 }
 
 /* --- schedules -------------------------------------------------------------------------------- */
 
 static const char *
-say_schedule(struct look *l, const struct schedule_row *s, enum verdict v)
+say_schedule(struct look *l, const struct schedule_row *s, int64_t read)
 {
     if (!strcmp(s->state, "failed"))
         return arena_printf(l->mem, "can't push: %s", s->error);
-    if (v == VERDICT_BAD)
+    if (verdict_of_lateness(s, read) > VERDICT_WELL)
         return arena_printf(l->mem, "is late for %s", fmt_age(l->now - s->next_run_ms).s);
     return arena_printf(l->mem, "last run: %s%s%s", s->last_outcome, *s->last_error ? ": " : "",
                         s->last_error);
@@ -336,15 +341,12 @@ look_at_schedules(struct look *l)
 
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_schedule(&rows[i], read);
-        bool is_late = v == VERDICT_BAD && strcmp(rows[i].state, "failed") != 0;
-        if (v >= VERDICT_WARN && !(is_late && l->no_scheduler)) /* one cause, one alert */
-            add_alert(l, &(struct alert){.verdict = v,
-                                         .screen = ON_SCHEDULES,
-                                         .row = rows[i].name,
-                                         .where = rows[i].name,
-                                         .what = say_schedule(l, &rows[i], v),
-                                         .key = "Ent",
-                                         .act = "schedule"});
+        bool is_late = verdict_of_lateness(&rows[i], read) > VERDICT_WELL;
+        if (v < VERDICT_WARN ||
+            (is_late && l->no_scheduler && strcmp(rows[i].state, "failed") != 0))
+            continue; /* one cause, one alert */
+        struct alert a = alert_of(COND_OVERDUE, v, rows[i].name, say_schedule(l, &rows[i], read));
+        add_alert(l, &a);
     }
 }
 
@@ -358,14 +360,12 @@ of_advice(struct look *l, const struct advice *advice)
     const char *text = advice->text, *key = strstr(text, ": K ");
     size_t len = key ? (size_t)(key - text) : strlen(text);
 
-    return (struct alert){.verdict = advice->bad ? VERDICT_BAD : VERDICT_WARN,
-                          .screen = ON_DATABASE,
-                          .row = advice->id,
-                          .where = "database",
-                          .is_words = true,
-                          .what = arena_strndup(l->mem, text, len),
-                          .key = key ? "K" : "Ent",
-                          .act = key ? "end it" : "look"};
+    struct alert a =
+        alert_of(key ? COND_IDLE : COND_TRANSACTION, advice->bad ? VERDICT_BAD : VERDICT_WARN,
+                 advice->id, arena_strndup(l->mem, text, len));
+    a.where = "database";
+    a.is_words = true;
+    return a;
 }
 
 /* One alert for each session: the worst. */

@@ -12,9 +12,9 @@
 #include "ui/facts/verdict.h"
 
 enum { ALERTS_MOST = 24, ALERT_SCREENS = 10 };
-enum { ON_QUEUES = 1, ON_FAILED = 3, ON_NODES = 4, ON_SCHEDULES = 5, ON_DATABASE = 7 };
 
 struct alert {
+    enum condition_id id;
     enum verdict verdict; /* WARN or BAD */
     int screen;           /* the digit of the screen that has the row */
     const char *row;      /* id of the row, "" = none; on Failed: the queue */

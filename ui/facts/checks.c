@@ -1,10 +1,11 @@
 /*
- * The figures of `queuetop check`, each by one rule. A limit that the user has not set is the limit
- * by which the console colours its rows (verdict.h).
+ * The figures of `queuetop check`, each by one rule. A limit that the user has not set is that of
+ * model/store/conditions.def, by which the console colours its rows, too.
  */
 #include "ui/facts/checks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,53 +17,36 @@
 enum {
     SCHEDULER_MS = 10000,   /* without a sign for less, a scheduler counts as alive */
     LEASE_GRACE_MS = 10000, /* a scheduler takes back expired leases within a second */
-    STALLED_WARN_S = 900,
-    STALLED_CRIT_S = 1800,
-    FAILURES_WARN = 2, /* per minute: ten in five minutes */
     PACE_MINUTES = 5
 };
 
-#define NONE ((double)NAN) /* no limit */
-
-/* clang-format off */
-const struct check_kind check_kinds[CHECKS] = {
-    [CHECK_OLDEST] = {"oldest", "age of the oldest ready job", true, true, OLD_MS / 1000.0, VERY_OLD_MS / 1000.0},
-    [CHECK_BACKLOG] = {"backlog", "ready jobs", false, true, NONE, NONE},
-    [CHECK_FAILURES] = {"failures", "jobs that failed for good, a minute, over five", false, true, FAILURES_WARN, NONE},
-    [CHECK_DRAIN] = {"drain", "time until nothing waits any more", true, true, NONE, NONE},
-    [CHECK_STALLED] = {"stalled", "how long nothing has completed while jobs run or wait", true, true,
-                       STALLED_WARN_S, STALLED_CRIT_S},
-    [CHECK_WORKER] = {"worker", "how many jobs wait while no worker is alive", false, false, NONE, 0},
-    [CHECK_SCHEDULER] = {"scheduler", "1 = no scheduler is alive, 2 = for 30 s and something depends on it", false, false,
-                         0, 1},
-    [CHECK_EXPIRED] = {"expired", "leases that have expired and that nobody took back", false, false, 0, NONE},
-    [CHECK_DEAD] = {"dead", "dead nodes that hold leases", false, false, NONE, 0},
-    [CHECK_OVERDUE] = {"overdue", "how late the most overdue schedule is", true, false,
-                       SCHEDULE_LATE_MS / 1000.0, OLD_MS / 1000.0},
-    [CHECK_UNSERVED] = {"unserved", "queues above max_queues, whose jobs wait", false, false, NONE, 0},
-    [CHECK_UNCOUNTED] = {"uncounted", "queues whose counters are still to be counted anew, after a restore", false,
-                         false, 0, NONE},
-    [CHECK_RIGHTS] = {"rights", "1 = a right of others ends acts, workers and pushes: their code could run as the owner",
-                      false, false, NONE, 0},
-    [CHECK_TRANSACTION] = {"transaction", "age of the oldest transaction", true, false,
-                           HEALTH_LONG_MS / 1000.0, RECENT_MS / 1000.0},
-    [CHECK_XIDS] = {"xids", "age of the oldest transaction id of the database", false, false, NONE, NONE},
-};
-/* clang-format on */
-
 /* --- limits ----------------------------------------------------------------------------------- */
 
+struct fmt
+condition_limit(const struct condition *k, double limit)
+{
+    struct fmt f = {"-"};
+
+    if (isnan(limit))
+        return f;
+    if (k->unit == UNIT_SECONDS)
+        return fmt_age_short((int64_t)(limit * 1000));
+    snprintf(f.s, sizeof f.s, k->unit == UNIT_PART ? "%.0f%%" : "%.0f",
+             k->unit == UNIT_PART ? 100 * limit : limit);
+    return f;
+}
+
 static bool
-read_value(const struct check_kind *k, const char *text, double *value, struct err *e)
+read_value(const struct condition *k, const char *text, double *value, struct err *e)
 {
     char *end;
     int64_t ms;
 
     if (!strcmp(text, "off")) {
-        *value = NONE;
+        *value = (double)NAN;
         return true;
     }
-    if (k->is_time) {
+    if (k->unit == UNIT_SECONDS) {
         if (!duration_parse(text, &ms, e))
             return fail_in(e, "%s", k->name);
         *value = (double)ms / 1000;
@@ -75,17 +59,19 @@ read_value(const struct check_kind *k, const char *text, double *value, struct e
 }
 
 static bool
-find_kind(const char *spec, size_t len, enum check_id *id, struct err *e)
+find_kind(const char *spec, size_t len, enum condition_id *id, struct err *e)
 {
     struct buf names = {0};
 
-    for (int i = 0; i < CHECKS; i++) {
-        if (strlen(check_kinds[i].name) == len && !strncmp(check_kinds[i].name, spec, len)) {
-            *id = (enum check_id)i;
+    for (int i = 0; i < CONDITIONS; i++) {
+        if (!conditions[i].is_check)
+            continue;
+        if (strlen(conditions[i].name) == len && !strncmp(conditions[i].name, spec, len)) {
+            *id = (enum condition_id)i;
             buf_free(&names);
             return true;
         }
-        buf_printf(&names, "%s%s", i ? ", " : "", check_kinds[i].name);
+        buf_printf(&names, "%s%s", i ? ", " : "", conditions[i].name);
     }
     fail(e, ERR_USAGE, "there is no check '%.*s'; there are %s", (int)len, spec, names.data);
     buf_free(&names);
@@ -105,8 +91,8 @@ check_limit_add(struct check_limits *l, bool is_crit, const char *spec, struct a
         at = NULL;
     if (!find_kind(spec, (size_t)((at ? at : is) - spec), &new.id, e))
         return false;
-    const struct check_kind *k = &check_kinds[new.id];
-    if (at && !k->of_queue)
+    const struct condition *k = &conditions[new.id];
+    if (at && k->of != OF_QUEUE)
         return fail(e, ERR_USAGE, "%s has no limit for a single queue: leave out @QUEUE", k->name);
     if (!read_value(k, is + 1, &new.value, e))
         return false;
@@ -119,9 +105,9 @@ check_limit_add(struct check_limits *l, bool is_crit, const char *spec, struct a
 }
 
 static double
-limit_of(const struct check_limits *l, enum check_id id, bool is_crit, const char *queue)
+limit_of(const struct check_limits *l, enum condition_id id, bool is_crit, const char *queue)
 {
-    double value = is_crit ? check_kinds[id].crit : check_kinds[id].warn;
+    double value = is_crit ? conditions[id].bad : conditions[id].warn;
     bool own = false;
 
     for (int i = 0; i < l->n; i++) {
@@ -136,7 +122,7 @@ limit_of(const struct check_limits *l, enum check_id id, bool is_crit, const cha
 }
 
 static bool
-has_own_limit(const struct check_limits *l, enum check_id id, const char *queue)
+has_own_limit(const struct check_limits *l, enum condition_id id, const char *queue)
 {
     for (int i = 0; i < l->n; i++)
         if (l->list[i].id == id && l->list[i].queue && !strcmp(l->list[i].queue, queue))
@@ -163,7 +149,7 @@ verdict_by(const struct check_seen *s)
 
 /* Keeps the worst figure of a check, and counts the bad ones. */
 static void
-put(struct judge *j, enum check_id id, const char *queue, double value, const char *text)
+put(struct judge *j, enum condition_id id, const char *queue, double value, const char *text)
 {
     struct check_seen *kept = &j->out->seen[id],
                       new = {.known = true,
@@ -202,7 +188,7 @@ judge_failures(struct judge *j, const struct queue_row *q)
 {
     if (!q->paced || q->fails5 == FIELD_NULL)
         return;
-    put(j, CHECK_FAILURES, q->queue, (double)q->fails5 / PACE_MINUTES,
+    put(j, COND_FAILURES, q->queue, (double)q->fails5 / PACE_MINUTES,
         say_count(j, q->fails5, "job", " failed in five minutes"));
 }
 
@@ -217,7 +203,7 @@ judge_drain(struct judge *j, const struct queue_line *l)
         return;
     if (o->trend == TREND_DRAINS && o->empty_ms != FIELD_NULL)
         seconds = (double)(o->empty_ms - j->look->now_ms) / 1000;
-    put(j, CHECK_DRAIN, l->q.queue, waits ? (double)INFINITY : seconds,
+    put(j, COND_DRAIN, l->q.queue, waits ? (double)INFINITY : seconds,
         waits ? (o->trend == TREND_FILLS ? "never empty: more comes in than goes out"
                                          : "never empty: nothing completes")
               : say_time(j, "empty in ", seconds, ""));
@@ -234,9 +220,9 @@ judge_queue(struct judge *j, const struct queue_line *l)
 
     if (q->paused == 1)
         return;
-    put(j, CHECK_OLDEST, q->queue, age, say_time(j, "oldest job waits ", age, ""));
+    put(j, COND_OLDEST, q->queue, age, say_time(j, "oldest job waits ", age, ""));
     if (q->ready != FIELD_NULL)
-        put(j, CHECK_BACKLOG, q->queue, (double)q->ready,
+        put(j, COND_BACKLOG, q->queue, (double)q->ready,
             arena_printf(j->mem, "%s ready", fmt_plural(q->ready, "job").s));
     judge_failures(j, q);
     judge_drain(j, l);
@@ -322,7 +308,7 @@ judge_stall(struct judge *j, const char *queue)
     if (stands && s.since_ms > since)
         since = s.since_ms;
     double seconds = stands ? fmax(0, (double)(look->now_ms - since) / 1000) : 0;
-    put(j, CHECK_STALLED, queue, seconds,
+    put(j, COND_STALLED, queue, seconds,
         stands ? say_time(j, "jobs run or wait and nothing has completed for ", seconds, "")
                : "jobs complete, or there are none");
 }
@@ -334,7 +320,7 @@ judge_stalls(struct judge *j)
 {
     judge_stall(j, NULL);
     for (int i = 0; i < j->look->nlines; i++)
-        if (has_own_limit(j->limits, CHECK_STALLED, j->look->lines[i].q.queue))
+        if (has_own_limit(j->limits, COND_STALLED, j->look->lines[i].q.queue))
             judge_stall(j, j->look->lines[i].q.queue);
 }
 
@@ -352,7 +338,7 @@ anything_may_stand(const struct check_look *look, const struct check_limits *lim
     if (may_stand(look, NULL))
         return true;
     for (int i = 0; i < limits->n; i++)
-        if (limits->list[i].id == CHECK_STALLED && limits->list[i].queue &&
+        if (limits->list[i].id == COND_STALLED && limits->list[i].queue &&
             may_stand(look, limits->list[i].queue))
             return true;
     return false;
@@ -390,7 +376,7 @@ judge_nodes(struct judge *j)
         }
     if (!look->has_heartbeats)
         return;
-    put(j, CHECK_DEAD, NULL, dead,
+    put(j, COND_DEAD, NULL, dead,
         dead ? arena_printf(j->mem, "%s hold%s %s: %s%s", fmt_plural(dead, "dead node").s,
                             dead == 1 ? "s" : "", what, name, dead > 1 ? " and others" : "")
              : "no dead node holds leases");
@@ -420,7 +406,7 @@ judge_leases(struct judge *j)
 
     if (over == FIELD_NULL)
         return;
-    put(j, CHECK_EXPIRED, NULL, (double)over,
+    put(j, COND_EXPIRED, NULL, (double)over,
         say_count(j, over, "lease",
                   over == 1 ? " has expired and nobody took it back"
                             : " have expired and nobody took them back"));
@@ -434,9 +420,9 @@ judge_shortfalls(struct judge *j)
     if (!life || life->unserved == FIELD_NULL)
         return;
     struct shortfalls s = life_shortfalls(life, j->look->now_ms, j->mem);
-    put(j, CHECK_UNSERVED, NULL, (double)life->unserved,
+    put(j, COND_UNSERVED, NULL, (double)life->unserved,
         *s.unserved ? s.unserved : "all queues are served");
-    put(j, CHECK_UNCOUNTED, NULL, (double)life->counting,
+    put(j, COND_UNCOUNTED, NULL, (double)life->counting,
         *s.counting ? s.counting : "counters are exact");
 }
 
@@ -448,7 +434,7 @@ judge_life(struct judge *j)
 
     if (!life)
         return;
-    put(j, CHECK_WORKER, NULL, (double)look->waiting,
+    put(j, COND_WORKER, NULL, (double)look->waiting,
         look->waiting
             ? arena_printf(j->mem, "no worker is alive, %s wait%s",
                            fmt_plural(look->waiting, "job").s, look->waiting == 1 ? "s" : "")
@@ -456,14 +442,14 @@ judge_life(struct judge *j)
     /* on a slow server a step takes longer than the scheduler's term */
     bool seen = life->scheduler_alive == 1 || (life->scheduler_ms != FIELD_NULL &&
                                                look->now_ms - life->scheduler_ms < SCHEDULER_MS);
-    put(j, CHECK_SCHEDULER, NULL, look->no_scheduler ? 2 : !seen,
+    put(j, COND_SCHEDULER, NULL, look->no_scheduler ? 2 : !seen,
         look->no_scheduler ? look->no_scheduler
         : seen             ? "a scheduler is alive"
                            : "no scheduler is alive");
     double late = life->overdue > 0 && life->overdue_ms != FIELD_NULL
                       ? fmax(0, (double)(look->now_ms - life->overdue_ms) / 1000)
                       : 0;
-    put(j, CHECK_OVERDUE, NULL, late,
+    put(j, COND_OVERDUE, NULL, late,
         late > 0
             ? arena_printf(j->mem, "%s overdue, for %s", fmt_plural(life->overdue, "schedule").s,
                            fmt_age((int64_t)(late * 1000)).s)
@@ -495,7 +481,7 @@ judge_transactions(struct judge *j)
         who = oldest->pid != INT32_MIN
                   ? arena_printf(j->mem, ", pid %d of %s", oldest->pid, oldest->user)
                   : ", a prepared transaction";
-    put(j, CHECK_TRANSACTION, NULL, (double)open / 1000,
+    put(j, COND_TRANSACTION, NULL, (double)open / 1000,
         say_time(j, "oldest transaction is open for ", (double)open / 1000, who));
 }
 
@@ -503,7 +489,7 @@ static void
 judge_rights(struct judge *j)
 {
     if (j->look->is_native)
-        put(j, CHECK_RIGHTS, NULL, j->look->risk != NULL,
+        put(j, COND_RIGHTS, NULL, j->look->risk != NULL,
             j->look->risk ? j->look->risk : "only the owner can make objects");
 }
 
@@ -516,9 +502,9 @@ judge_xids(struct judge *j)
 
     if (!s || s->xid_age == FIELD_NULL)
         return;
-    put(j, CHECK_XIDS, NULL, (double)s->xid_age,
+    put(j, COND_XIDS, NULL, (double)s->xid_age,
         arena_printf(j->mem, "oldest transaction id is %s back", fmt_count(s->xid_age).s));
-    struct check_seen *seen = &j->out->seen[CHECK_XIDS];
+    struct check_seen *seen = &j->out->seen[COND_XIDS];
     int alarm = health_xid_alarm(s);
     if (isnan(seen->warn) && isnan(seen->crit) && alarm)
         seen->verdict = alarm == 2 ? VERDICT_BAD : VERDICT_WARN;

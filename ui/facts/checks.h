@@ -14,38 +14,15 @@
 #include "model/base/mem.h"
 #include "ui/facts/queue_columns.h"
 #include "ui/facts/verdict.h"
+#include "ui/term/fmt.h"
 
-enum check_id {
-    CHECK_OLDEST,
-    CHECK_BACKLOG,
-    CHECK_FAILURES,
-    CHECK_DRAIN,
-    CHECK_STALLED,
-    CHECK_WORKER,
-    CHECK_SCHEDULER,
-    CHECK_EXPIRED,
-    CHECK_DEAD,
-    CHECK_OVERDUE,
-    CHECK_UNSERVED,
-    CHECK_UNCOUNTED,
-    CHECK_RIGHTS,
-    CHECK_TRANSACTION,
-    CHECK_XIDS,
-    CHECKS
-};
-
-struct check_kind {
-    const char *name, *help;
-    bool is_time;      /* its figure is in seconds */
-    bool of_queue;     /* each queue has a figure */
-    double warn, crit; /* the default limits; NAN = none */
-};
-extern const struct check_kind check_kinds[CHECKS];
+/* A limit of a condition: "15m", "9", "90%"; "-" = none. */
+struct fmt condition_limit(const struct condition *k, double limit);
 
 enum { CHECK_LIMITS = 1000 };
 struct check_limits {
     struct check_limit {
-        enum check_id id;
+        enum condition_id id;
         bool is_crit;
         const char *queue; /* NULL = all queues without a limit of their own */
         double value;      /* NAN = no limit */
@@ -87,13 +64,14 @@ struct check_seen {
     const char *text;  /* the sentence about the figure */
     int bad;           /* number of queues above a limit */
 };
-/* of_queue: every queue that has limits of its own also gets a figure of its own. */
+/* Of a condition of queues: every queue that has limits of its own also gets a figure of its own.
+ */
 struct check_own {
-    enum check_id id;
+    enum condition_id id;
     struct check_seen seen;
 };
 struct checks {
-    struct check_seen seen[CHECKS];
+    struct check_seen seen[CONDITIONS];
     struct check_own own[CHECK_LIMITS];
     int nown;
 };

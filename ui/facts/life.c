@@ -91,13 +91,13 @@ scheduler_trouble(const struct life_look *l, const struct waiting *w, struct are
 {
     const struct life_row *row = l->row;
     int64_t gone = row->scheduler_ms == FIELD_NULL ? 0 : l->now_ms - row->scheduler_ms;
-    struct trouble t = {.where = "no scheduler", .key = "5", .row = "", .is_scheduler = true};
+    struct trouble t = {.where = "no scheduler", .id = COND_SCHEDULER, .row = ""};
     int64_t schedules = known(row->schedules);
 
     if (*row->held_app && (row->held_ms != FIELD_NULL || gone >= LIFE_SCHEDULER_MS)) {
         t.where = "scheduler";
         t.what = say_holder(l, mem);
-        t.key = "7";
+        t.id = COND_TURN;
         if (row->held_pid != INT_MIN)
             t.row = arena_printf(mem, "pid %d", row->held_pid);
     } else if (row->overdue > 0 && l->now_ms - row->overdue_ms >= LIFE_PATIENCE_MS)
@@ -131,13 +131,13 @@ life_troubles(const struct life_look *l, struct arena *mem, struct trouble out[T
             arena_printf(mem, "%s wait%s, for %s%s", fmt_plural(w.jobs, "job").s,
                          w.jobs == 1 ? "s" : "", fmt_age(l->now_ms - w.oldest_ms).s,
                          row ? ": start queuetop work -- COMMAND" : ""),
-            "4", "", false};
+            COND_WORKER, ""};
     else if (no_worker && no_scheduler && w.later > 0)
         out[n++] = (struct trouble){
             who,
             arena_printf(mem, "%s %s to run later: start queuetop work -- COMMAND",
                          fmt_plural(w.later, "job").s, w.later == 1 ? "is" : "are"),
-            "4", "", false};
+            COND_WORKER, ""};
     if (no_scheduler) {
         struct trouble t = scheduler_trouble(l, &w, mem);
         /* who starts a worker has a scheduler, too, but for schedules and for who holds its row */

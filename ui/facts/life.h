@@ -8,6 +8,7 @@
 
 #include "model/adapter/record.h"
 #include "model/base/mem.h"
+#include "model/store/conditions.h"
 #include "model/store/store.h"
 
 enum {
@@ -27,9 +28,9 @@ struct life_look {              /* the rows that were read; no row = no sign */
 struct trouble {
     const char *where; /* who is missing: "no worker or scheduler" */
     const char *what;  /* the consequence, and how to start one */
-    const char *key;   /* the digit of the screen that shows it */
-    const char *row;   /* the session on that screen that should be ended; "" = none */
-    bool is_scheduler; /* else it is about the workers */
+    enum condition_id
+        id;          /* WORKER, SCHEDULER, or TURN: a transaction keeps the scheduler waiting */
+    const char *row; /* TURN: the session that should be ended; "" = none */
 };
 enum { TROUBLES_MAX = 2 };
 /* Fills out with the troubles; the texts live in mem. Returns their number. */

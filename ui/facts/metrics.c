@@ -250,7 +250,7 @@ scheduler_missing(const struct metrics_source *m, struct figures *s)
     int n = life_of_store(m->store, store_now_ms(m->store), mem, t), found = 0;
 
     for (int i = 0; i < n; i++)
-        found += t[i].is_scheduler;
+        found += t[i].id != COND_WORKER;
     if (store_life(m->store))
         add(s, "", found > 0);
     arena_free(mem);

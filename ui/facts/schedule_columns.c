@@ -90,12 +90,13 @@ static void
 draw_next(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
 {
     const struct schedule_row *s = row;
+    enum verdict late = verdict_of_lateness(s, c->now_ms);
 
     if (s->next_run_ms == FIELD_NULL)
         grid_right(g, r, strcmp(s->state, "failed") ? ROLE_DIM : ROLE_BAD,
                    strcmp(s->state, "failed") ? s->state : "never");
-    else if (c->now_ms - s->next_run_ms >= SCHEDULE_LATE_MS)
-        grid_printf(g, r, ROLE_BAD, "%*s late", r.w - 5,
+    else if (late > VERDICT_WELL)
+        grid_printf(g, r, verdict_role(late), "%*s late", r.w - 5,
                     fmt_age_short(c->now_ms - s->next_run_ms).s);
     else if (s->next_run_ms <= c->now_ms)
         grid_right(g, r, ROLE_TEXT, "now");

@@ -43,9 +43,7 @@ verdict_is_recent(int64_t at_ms, int64_t now_ms)
 enum verdict
 verdict_of_age(int64_t age_ms)
 {
-    if (age_ms == FIELD_NULL || age_ms <= OLD_MS)
-        return VERDICT_WELL;
-    return age_ms > VERY_OLD_MS ? VERDICT_BAD : VERDICT_WARN;
+    return condition_judge_ms(COND_OLDEST, age_ms);
 }
 
 /* The number of recent failures. Failed jobs that somebody has requeued or discarded are no
@@ -66,15 +64,8 @@ failed_lately(const struct queue_row *q)
 enum verdict
 verdict_of_failed(const struct queue_row *q)
 {
-    if (failed_lately(q) >= MANY_FAILED)
-        return VERDICT_BAD;
-    return q->failed >= MANY_FAILED ? VERDICT_WARN : VERDICT_WELL;
-}
-
-static enum verdict
-worse(enum verdict a, enum verdict b)
-{
-    return a > b ? a : b;
+    return verdict_worse(condition_judge(COND_FAILED_HOUR, (double)failed_lately(q)),
+                         condition_judge(COND_FAILED, (double)q->failed));
 }
 
 enum verdict
@@ -84,9 +75,9 @@ verdict_of_queue(const struct queue_row *q, enum trend trend, int64_t now_ms)
 
     if (q->paused == 1)
         return VERDICT_DECIDED;
-    enum verdict v =
-        worse(verdict_of_failed(q), verdict_of_age(waits ? now_ms - q->oldest_ms : FIELD_NULL));
-    return v == VERDICT_WELL && trend == TREND_FILLS ? VERDICT_WARN : v;
+    enum verdict v = verdict_worse(verdict_of_failed(q),
+                                   verdict_of_age(waits ? now_ms - q->oldest_ms : FIELD_NULL));
+    return verdict_worse(v, condition_judge(COND_FILLS, trend == TREND_FILLS));
 }
 
 bool
@@ -104,12 +95,13 @@ verdict_of_node(const struct node_row *n, bool foreign)
     enum node_state state = node_state(n);
 
     if (state == NODE_UNKNOWN && foreign)
-        return n->expired > 0 ? VERDICT_BAD : VERDICT_WELL;
+        return condition_judge(COND_ABANDONED, (double)n->expired);
     if (node_is_gone(n))
-        return node_held(n) > 0 ? VERDICT_BAD : VERDICT_WELL;
+        return condition_judge(COND_DEAD, node_held(n) > 0);
     if (state == NODE_DRAINING)
         return VERDICT_DECIDED;
-    return state == NODE_LATE || node_is_cut_off(n) ? VERDICT_WARN : VERDICT_WELL;
+    return verdict_worse(condition_judge(COND_LATE, state == NODE_LATE),
+                         condition_judge(COND_CUT_OFF, node_is_cut_off(n)));
 }
 
 /* Whether more jobs fail than in a usual hour: the mean of the hours before the last one, at most
@@ -128,14 +120,21 @@ is_rising(const struct group_row *g, int64_t now_ms)
     return (double)g->day->hour > 2 * before / fmax(hours, 1);
 }
 
+/* One error may make as many jobs fail as one queue may have. */
+static bool
+is_many(int64_t failed)
+{
+    return condition_judge(COND_FAILED_HOUR, (double)failed) == VERDICT_BAD;
+}
+
 enum fail_trend
 fail_trend_of(const struct group_row *g, int64_t now_ms)
 {
     if (!verdict_is_recent(g->last_ms, now_ms))
         return FAIL_OLD;
     if (verdict_is_recent(g->first_ms, now_ms))
-        return g->n >= MANY_FAILED ? FAIL_RISING : FAIL_NEW;
-    return g->day && (g->day->hour >= MANY_FAILED || is_rising(g, now_ms)) ? FAIL_RISING : FAIL_OLD;
+        return is_many(g->n) ? FAIL_RISING : FAIL_NEW;
+    return g->day && (is_many(g->day->hour) || is_rising(g, now_ms)) ? FAIL_RISING : FAIL_OLD;
 }
 
 enum verdict
@@ -166,17 +165,24 @@ is_failure(const char *outcome)
 }
 
 enum verdict
+verdict_of_lateness(const struct schedule_row *s, int64_t now_ms)
+{
+    return condition_judge_ms(COND_OVERDUE,
+                              s->next_run_ms == FIELD_NULL ? FIELD_NULL : now_ms - s->next_run_ms);
+}
+
+enum verdict
 verdict_of_schedule(const struct schedule_row *s, int64_t now_ms)
 {
-    if (!strcmp(s->state, "failed"))
-        return VERDICT_BAD;
+    bool failed = !strcmp(s->state, "failed"),
+         ended_ill = is_failure(s->last_outcome) || !strcmp(s->last_outcome, "not pushed");
+
     if (!strcmp(s->state, "paused"))
         return VERDICT_DECIDED;
-    if (s->next_run_ms != FIELD_NULL && now_ms - s->next_run_ms >= SCHEDULE_LATE_MS)
-        return VERDICT_BAD;
-    if (is_failure(s->last_outcome) || !strcmp(s->last_outcome, "not pushed"))
-        return VERDICT_WARN;
-    return s->queue_paused == 1 ? VERDICT_DECIDED : VERDICT_WELL;
+    enum verdict v = verdict_worse(
+        condition_judge(COND_CANT_PUSH, failed),
+        verdict_worse(verdict_of_lateness(s, now_ms), condition_judge(COND_LAST_RUN, ended_ill)));
+    return v == VERDICT_WELL && s->queue_paused == 1 ? VERDICT_DECIDED : v;
 }
 
 enum verdict
@@ -184,9 +190,10 @@ verdict_of_session(const struct health_session *s, int64_t now_ms)
 {
     int64_t open = s->xact_ms == FIELD_NULL ? 0 : now_ms - s->xact_ms;
 
-    if (health_is_idle(s) && open >= HEALTH_IDLE_MS)
-        return open >= HEALTH_LONG_MS ? VERDICT_BAD : VERDICT_WARN;
-    return health_waits(s) || !strcmp(s->kind, "prepared") ? VERDICT_WARN : VERDICT_WELL;
+    bool wants_a_look = health_waits(s) || !strcmp(s->kind, "prepared");
+
+    return verdict_worse(wants_a_look ? VERDICT_WARN : VERDICT_WELL,
+                         health_is_idle(s) ? condition_judge_ms(COND_IDLE, open) : VERDICT_WELL);
 }
 
 /* Dead rows count as trouble only if autovacuum should have removed them by now, and only if there
@@ -197,6 +204,6 @@ verdict_of_table(const struct health_table *t)
     double part = health_dead_part(t);
 
     if (isnan(health_fill(t)) || health_fill(t) < 1 || t->dead < HEALTH_MANY_DEAD)
-        return t->vacuum_off == 1 ? VERDICT_WARN : VERDICT_WELL;
-    return !isnan(part) && part >= HEALTH_MUCH_DEAD ? VERDICT_BAD : VERDICT_WARN;
+        return condition_judge(COND_VACUUM_OFF, t->vacuum_off == 1);
+    return condition_judge(COND_DEAD_ROWS, part);
 }

@@ -1,6 +1,5 @@
-/* How bad a row is, on one scale for all tables: BAD needs an act now, WARN a look today. A state
- * that somebody has decided (a pause, a drain) is neither. The first column of each table shows the
- * verdict, the tabs and the header count it. Pure: rows in. */
+/* How bad a row is, by the limits of model/store/conditions.def. The first column of each table
+ * shows the verdict, the tabs and the header count it. Pure: rows in. */
 #ifndef UI_FACTS_VERDICT_H
 #define UI_FACTS_VERDICT_H
 
@@ -8,19 +7,14 @@
 #include <stdint.h>
 
 #include "model/adapter/record.h"
+#include "model/store/conditions.h"
 #include "model/store/health.h"
 #include "model/store/outlook.h"
 #include "ui/widget/list.h"
 
-enum verdict { VERDICT_WELL, VERDICT_DECIDED, VERDICT_WARN, VERDICT_BAD };
-
 enum {
-    OLD_MS = 60000,          /* age of the oldest ready job: a warning */
-    VERY_OLD_MS = 900000,    /* bad */
-    RECENT_MS = 3600000,     /* only failures since then are red */
-    MANY_FAILED = 10,        /* failures of one queue or one error within RECENT_MS */
-    RISING_FAILED = 5,       /* failures of one error, twice as many as usual */
-    SCHEDULE_LATE_MS = 10000 /* an idle scheduler comes once a second */
+    RECENT_MS = 3600000, /* only failures since then are red */
+    RISING_FAILED = 5    /* failures of one error, twice as many as usual */
 };
 
 struct sign verdict_sign(enum verdict v); /* the sign that lists show */
@@ -45,6 +39,8 @@ enum fail_trend { FAIL_OLD, FAIL_NEW, FAIL_RISING };
 enum fail_trend fail_trend_of(const struct group_row *g, int64_t now_ms);
 enum verdict verdict_of_group(const struct group_row *g, int64_t now_ms);
 enum verdict verdict_of_job(const struct job_row *j, int64_t now_ms);
+enum verdict verdict_of_lateness(const struct schedule_row *s,
+                                 int64_t now_ms); /* by its next run */
 enum verdict verdict_of_schedule(const struct schedule_row *s, int64_t now_ms);
 enum verdict verdict_of_session(const struct health_session *s, int64_t now_ms);
 enum verdict verdict_of_table(const struct health_table *t);

@@ -180,7 +180,7 @@ look_of(struct check_run *r, const struct check_rows *rows)
     look.nleases = rows->leases.n;
     bool no_worker = false;
     for (int i = queues_troubles(&r->q, &rows->queues, t) - 1; i >= 0; i--)
-        if (t[i].is_scheduler)
+        if (t[i].id != COND_WORKER)
             look.no_scheduler = arena_printf(r->q.cli->mem, "%s: %s", t[i].where, t[i].what);
         else
             no_worker = look.life->workers == 0;
@@ -238,8 +238,8 @@ find_unknown(const struct check_run *r, const struct check_look *look)
             return arena_printf(mem, "there is no queue %s", r->words->queues.items[i]);
     for (int i = 0; i < r->limits.n; i++) {
         const struct check_limit *l = &r->limits.list[i];
-        const struct check_kind *k = &check_kinds[l->id];
-        bool none = k->of_queue && look->nlines == 0;
+        const struct condition *k = &conditions[l->id];
+        bool none = k->of == OF_QUEUE && look->nlines == 0;
         if (l->queue && !has_queue(look, l->queue))
             return arena_printf(mem, "there is no queue %s", l->queue);
         if (!isnan(l->value) && !none && !r->checks.seen[l->id].known)
@@ -255,7 +255,7 @@ keep_names(struct check_run *r)
 {
     struct checks *c = &r->checks;
 
-    for (int i = 0; i < CHECKS; i++)
+    for (int i = 0; i < CONDITIONS; i++)
         if (c->seen[i].queue)
             c->seen[i].queue = arena_printf(r->q.cli->mem, "%s", c->seen[i].queue);
     for (int i = 0; i < c->nown; i++)
@@ -301,7 +301,7 @@ worst_of(const struct check_run *r)
 {
     enum plugin worst = PLUGIN_OK;
 
-    for (int i = 0; i < CHECKS; i++)
+    for (int i = 0; i < CONDITIONS; i++)
         if (state_of(&r->checks.seen[i]) > worst)
             worst = state_of(&r->checks.seen[i]);
     return worst == PLUGIN_OK && r->unknown ? PLUGIN_UNKNOWN : worst;
@@ -322,8 +322,8 @@ say_one(struct buf *out, const struct check_seen *s)
 static void
 say_calm(const struct check_run *r, struct buf *out)
 {
-    const struct check_seen *oldest = &r->checks.seen[CHECK_OLDEST],
-                            *worker = &r->checks.seen[CHECK_WORKER];
+    const struct check_seen *oldest = &r->checks.seen[COND_OLDEST],
+                            *worker = &r->checks.seen[COND_WORKER];
 
     buf_str(out, fmt_plural(r->nqueues, "queue").s);
     if (r->nqueues)
@@ -341,7 +341,7 @@ say_all(const struct check_run *r, struct buf *out)
     const struct checks *c = &r->checks;
 
     for (int v = VERDICT_BAD; v >= VERDICT_WARN; v--)
-        for (int i = 0; i < CHECKS; i++)
+        for (int i = 0; i < CONDITIONS; i++)
             if (c->seen[i].known && (int)c->seen[i].verdict == v)
                 say_one(out, &c->seen[i]);
     if (r->unknown)
@@ -369,13 +369,13 @@ add_label(struct buf *out, const char *name, const char *queue)
 
 /* 'label'=value[unit];warn;crit;min. A value that is not known or infinite is U. */
 static void
-add_figure(struct buf *out, const struct check_kind *k, const char *queue,
+add_figure(struct buf *out, const struct condition *k, const char *queue,
            const struct check_seen *s)
 {
     add_label(out, k->name, queue);
     if (isfinite(s->value)) {
         add_number(out, s->value);
-        buf_str(out, k->is_time ? "s" : "");
+        buf_str(out, k->unit == UNIT_SECONDS ? "s" : "");
     } else
         buf_str(out, "U");
     buf_str(out, ";");
@@ -389,11 +389,11 @@ static void
 add_figures(const struct checks *c, struct buf *out)
 {
     buf_str(out, " |");
-    for (int i = 0; i < CHECKS; i++)
+    for (int i = 0; i < CONDITIONS; i++)
         if (c->seen[i].known)
-            add_figure(out, &check_kinds[i], NULL, &c->seen[i]);
+            add_figure(out, &conditions[i], NULL, &c->seen[i]);
     for (int i = 0; i < c->nown; i++)
-        add_figure(out, &check_kinds[c->own[i].id], c->own[i].seen.queue, &c->own[i].seen);
+        add_figure(out, &conditions[c->own[i].id], c->own[i].seen.queue, &c->own[i].seen);
 }
 
 static void
@@ -407,7 +407,7 @@ add_json_number(struct buf *out, const char *name, double value)
 }
 
 static void
-add_json_one(struct buf *out, const struct check_kind *k, const struct check_seen *s, bool own)
+add_json_one(struct buf *out, const struct condition *k, const struct check_seen *s, bool own)
 {
     buf_printf(out, "{\"check\":\"%s\",\"queue\":", k->name);
     if (s->queue)
@@ -415,7 +415,7 @@ add_json_one(struct buf *out, const struct check_kind *k, const struct check_see
     else
         buf_str(out, "null");
     add_json_number(out, "value", s->value);
-    buf_printf(out, ",\"unit\":\"%s\"", k->is_time ? "s" : "");
+    buf_printf(out, ",\"unit\":\"%s\"", k->unit == UNIT_SECONDS ? "s" : "");
     add_json_number(out, "warn", s->warn);
     add_json_number(out, "crit", s->crit);
     buf_printf(out, ",\"status\":\"%s\"", names[state_of(s)]);
@@ -441,15 +441,15 @@ print_json(const struct check_run *r, enum plugin state, const char *text)
     buf_printf(&out, ",\"status\":\"%s\",\"exit\":%d,\"text\":", names[state], (int)state);
     json_string(&out, text, strlen(text));
     buf_str(&out, ",\"checks\":[");
-    for (int i = 0; i < CHECKS; i++)
+    for (int i = 0; i < CONDITIONS; i++)
         if (c->seen[i].known) {
             buf_str(&out, first ? "" : ",");
-            add_json_one(&out, &check_kinds[i], &c->seen[i], false);
+            add_json_one(&out, &conditions[i], &c->seen[i], false);
             first = false;
         }
     for (int i = 0; i < c->nown; i++) {
         buf_str(&out, first ? "" : ",");
-        add_json_one(&out, &check_kinds[c->own[i].id], &c->own[i].seen, true);
+        add_json_one(&out, &conditions[c->own[i].id], &c->own[i].seen, true);
         first = false;
     }
     buf_str(&out, "]}");
@@ -494,25 +494,14 @@ tell_error(const struct check_run *r, const struct err *e)
     return tell(r, is_down ? PLUGIN_CRITICAL : PLUGIN_UNKNOWN, e->text);
 }
 
-static struct fmt
-limit_text(const struct check_kind *k, double value)
-{
-    struct fmt f = {"-"};
-
-    if (!isnan(value) && k->is_time)
-        return fmt_age_short((int64_t)(value * 1000));
-    if (!isnan(value))
-        snprintf(f.s, sizeof f.s, "%.0f", value);
-    return f;
-}
-
 static int
 list_checks(const struct cli *c)
 {
     printf("%-12s %-7s %-7s WHAT\n", "CHECK", "WARN", "CRIT");
-    for (const struct check_kind *k = check_kinds; k < check_kinds + CHECKS; k++)
-        printf("%-12s %-7s %-7s %s%s\n", k->name, limit_text(k, k->warn).s,
-               limit_text(k, k->crit).s, k->help, k->of_queue ? " (of a queue)" : "");
+    for (const struct condition *k = conditions; k < conditions + CONDITIONS; k++)
+        if (k->is_check)
+            printf("%-12s %-7s %-7s %s%s\n", k->name, condition_limit(k, k->warn).s,
+                   condition_limit(k, k->bad).s, k->help, k->of == OF_QUEUE ? " (of a queue)" : "");
     return cli_flush_look(c);
 }
 

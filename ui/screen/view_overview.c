@@ -318,7 +318,7 @@ draw_totals(const struct overview *v, struct grid *g, struct rect r)
 
     say_lost(v, &p);
     pen_put(&p, ROLE_DIM, " oldest ");
-    pen_put(&p, age != FIELD_NULL && age >= OLD_MS ? ROLE_WARN : ROLE_STRONG,
+    pen_put(&p, verdict_of_age(age) > VERDICT_WELL ? ROLE_WARN : ROLE_STRONG,
             fmt_age(age == FIELD_NULL || age > 0 ? age : 0).s);
     pen_put(&p, ROLE_DIM, "  ready ");
     pen_put(&p, ROLE_STRONG, fmt_about(v->sum.ready, v->sum.approx).s);

@@ -423,7 +423,7 @@ static bool
 much_failed(const struct attention *all)
 {
     for (int i = 0; i < all->n; i++)
-        if (all->alerts[i].screen == ON_FAILED && all->alerts[i].verdict == VERDICT_BAD)
+        if (all->alerts[i].id == COND_FAILED_HOUR)
             return true;
     return false;
 }

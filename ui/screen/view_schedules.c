@@ -322,7 +322,7 @@ say_no_scheduler(struct app *a, struct buf *out)
     int n = life_of_store(a->store, a->now_ms, a->frame, t);
 
     for (int i = 0; i < n; i++)
-        if (!strcmp(t[i].key, "5"))
+        if (t[i].id == COND_SCHEDULER)
             buf_printf(out, "%s: %s", t[i].where, t[i].what);
     return out->len > 0;
 }
