@@ -18,7 +18,7 @@ extern const struct cli_verb verbs_act[];   /* model/adapter/acts.def: requeue r
 extern const struct cli_verb verbs_edit[];  /* ui/write/cli_edit.c: edit */
 extern const struct cli_verb verbs_cron[];  /* ui/write/cli_cron.c */
 extern const struct cli_verb verbs_queue[]; /* ui/write/cli_queue.c */
-extern const struct cli_verb verbs_demo[];  /* ui/demo/demo_load.c: inner verbs of --demo */
+extern const struct cli_verb verbs_demo[];  /* ui/demo/demo.c: the inner verb of --demo */
 extern const struct cli_verb verbs_record[];   /* ui/setup/cli_record.c */
 extern const struct cli_verb verbs_words[];    /* ui/cli/cli_words.c: help */
 extern const struct cli_verb verbs_complete[]; /* ui/cli/cli_complete.c: completion */

@@ -1,7 +1,8 @@
 /*
  * The process of the demo that the user started. It makes the private directory, forks the keeper
  * (demo_keep.c), which starts everything, and runs the console on it. Without a terminal it waits
- * and prints the queues. At the end it only has to close the pipe and to wait for the keeper.
+ * and prints the queues. At the end it only has to close the pipe and to wait for the keeper. The
+ * keeper calls an inner verb of this file to run a step of sql/console/demo.sql.
  */
 #include "ui/demo/demo.h"
 
@@ -17,8 +18,9 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "model/base/console_sql.h"
 #include "model/base/mem.h"
-#include "ui/demo/demo_parts.h"
+#include "ui/cli/verbs.h"
 
 enum { SECONDS_MAX = 1000000, REMOVE_MS = 8000, KILL_MS = 3000, LOOK_MS = 20 };
 
@@ -285,3 +287,106 @@ demo_run(struct cli *c, int (*console)(struct cli *c, const void *options), cons
         cli_say(c, "%s could not be removed", d->place.dir);
     return code;
 }
+
+/* --- a step of sql/console/demo.sql --- */
+
+static const struct step {
+    const char *name;
+    const char *app_name; /* of its session; NULL = as usual */
+    int every_ms;         /* again so long after its answer; 0 = once */
+    int lasts_ms;         /* as long as it may take: the machine may be busy */
+    bool bare, script;
+} steps[] = {
+    {"create", NULL,             0,    60000,  true,  false},
+    {"scene",  NULL,             0,    60000,  false, true },
+    {"load",   NULL,             250,  60000,  false, false},
+    {"report", "nightly-report", 5000, 660000, false, false},
+};
+
+struct stepper {
+    struct cli *c;
+    const struct step *step;
+    struct db *db;
+    const char *text;
+    bool is_over;
+    struct err err; /* of the last answer */
+};
+
+/* The step's text: between its "-- name:" and the next one. */
+static const char *
+text_of(const struct cli *c, const struct step *s)
+{
+    char head[40];
+
+    snprintf(head, sizeof head, "-- name: %s\n", s->name);
+    const char *from = strstr(console_sql("demo"), head) + strlen(head);
+    const char *end = strstr(from, "-- name: ");
+    return arena_strndup(c->mem, from, end ? (size_t)(end - from) : strlen(from));
+}
+
+static void step_ask(void *ctx);
+
+static void
+step_answered(void *ctx, struct db_reply *reply)
+{
+    struct stepper *s = ctx;
+
+    s->err = reply->err;
+    s->is_over = s->step->every_ms == 0;
+    if (s->is_over)
+        return;
+    if (s->err.kind != ERR_NONE)
+        cli_say(s->c, "%s: %s", s->step->name, s->err.text);
+    loop_at(s->c->loop, clock_ms() + s->step->every_ms, step_ask, s);
+}
+
+static void
+step_ask(void *ctx)
+{
+    struct stepper *s = ctx;
+    struct db_stmt stmt = {.sql = s->text};
+    struct db_call call = {.stmts = &stmt,
+                           .n = 1,
+                           .bare = s->step->bare,
+                           .script = s->step->script,
+                           .statement_timeout_ms = s->step->lasts_ms};
+
+    db_ask(s->db, &call, -1, step_answered, s);
+}
+
+static int
+step_run(struct cli *c, const void *options)
+{
+    struct stepper s = {.c = c};
+    struct db_options o;
+    struct err e = {0};
+
+    (void)options;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (strcmp(steps[i].name, c->words[0]) == 0)
+            s.step = &steps[i];
+    if (!s.step)
+        return cli_usage(c, "%s is no step of the demo", c->words[0]);
+    cli_db_options(c, &o);
+    o.once = s.step->every_ms == 0;
+    if (s.step->app_name)
+        o.app_name = s.step->app_name;
+    s.text = text_of(c, s.step);
+    s.db = db_new(c->loop, &o);
+    step_ask(&s);
+    while (!s.is_over && loop_turn(c->loop, -1, &e))
+        continue;
+    db_free(s.db);
+    return s.err.kind == ERR_NONE && e.kind == ERR_NONE ? CLI_DONE
+                                                        : cli_fail(c, s.is_over ? &s.err : &e);
+}
+
+/* Without a help text the verb is in no list, because it is of no use to users. */
+const struct cli_verb verbs_demo[] = {
+    {.name = "demo-step",
+     .words = "create|scene|load|report",
+     .min_words = 1,
+     .max_words = 1,
+     .run = step_run},
+    {0     },
+};

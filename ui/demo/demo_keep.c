@@ -2,10 +2,9 @@
  * The keeper of the demo: starts the server and everything that works on it, waits for its pipe to
  * close, and ends all. The keeper is the reaper of all orphans among its descendants, so sooner or
  * later it finds every process of the demo as its child in /proc. It never opens a connection: the
- * program's own verbs talk to the server.
+ * program's own verbs talk to the server, and the statements of the demo stand in
+ * sql/console/demo.sql.
  */
-#include "ui/demo/demo_parts.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,12 +19,14 @@
 
 #include "model/base/clock.h"
 #include "model/base/loop.h"
+#include "ui/demo/demo.h"
 
 enum {
     LOOK_MS = 15,     /* between two tests whether the server is ready */
     START_MS = 60000, /* limit for one step of the start */
     END_MS = 5000,    /* limit for the server's end; then it is killed */
     ARGS_MAX = 24,
+    DRAIN_MS = 9000,        /* when the operator drains worker-3 */
     FIRST_PAUSE_MS = 20000, /* the node with hiccups: its first one, */
     PAUSE_EVERY_MS = 90000, /* the others, */
     PAUSE_MS = 24000        /* and how long one takes */
@@ -55,7 +56,7 @@ struct demo_node {
 static const struct demo_node nodes[] = {
     {"worker-1", "6", "60s", NULL,    false},
     {"worker-2", "6", "60s", NULL,    false},
-    {"worker-3", "3", "60s", "slow",  false}, /* asked to drain (sql/console/demo_drain.sql) */
+    {"worker-3", "3", "60s", "slow",  false}, /* drained: its jobs take minutes */
     {"worker-4", "8", "1h",  "crash", false}, /* its jobs kill it */
     {"worker-5", "6", "60s", NULL,    false},
     {"worker-6", "3", "10s", NULL,    true },
@@ -184,10 +185,8 @@ static bool
 start_server(struct keeper *k, struct err *e)
 {
     char initdb[PATH_MAX], postgres[PATH_MAX], data[128];
-    const char *init[] = {
-        initdb,   "-D",        data,         "-Upostgres",      "-Atrust",
-        "-EUTF8", "--no-sync", "--locale=C", "--wal-segsize=1", "--no-instructions",
-        NULL};
+    const char *init[] = {initdb,   "-D",        data,         "-Upostgres",      "-Atrust",
+                          "-EUTF8", "--no-sync", "--locale=C", "--wal-segsize=1", NULL};
     const char *start[] = {postgres, "-D", data, NULL};
 
     snprintf(initdb, sizeof initdb, "%s/initdb", k->place->bin);
@@ -229,36 +228,41 @@ wait_for_server(struct keeper *k, struct err *e)
     return true;
 }
 
-static void
-conninfo_of(const struct keeper *k, const char *user, char *out, size_t size)
-{
-    snprintf(out, size, "host=%s dbname=demo user=%s", k->place->dir, user);
-}
-
 static bool
 set_up(struct keeper *k, struct err *e)
 {
-    char owner[160];
-    const char *dir = k->place->dir;
-    const char *create[] = {k->self, "demo-load", "create", dir, NULL};
+    char first[160], owner[160];
+    const char *create[] = {k->self, "demo-step", "create", first, k->schema, NULL};
     const char *install[] = {k->self, "install", owner, k->schema, NULL};
-    const char *setup[] = {k->self, "demo-load", "setup", dir, owner, k->schema, NULL};
+    const char *scene[] = {k->self, "demo-step", "scene", owner, k->schema, NULL};
 
-    conninfo_of(k, "postgres", owner, sizeof owner);
+    snprintf(first, sizeof first, "host=%s dbname=postgres user=postgres", k->place->dir);
+    snprintf(owner, sizeof owner, "host=%s dbname=demo user=postgres", k->place->dir);
     return run_program(k, create, false, e) && run_program(k, install, false, e) &&
-           run_program(k, setup, false, e);
+           run_program(k, scene, false, e);
 }
 
 static pid_t
-start_node(struct keeper *k, const struct demo_node *n)
+start_node(struct keeper *k, const struct demo_node *n, const char *app)
 {
-    char app[160];
-    const char *args[] = {k->self, "work",   app,        k->schema,   "--node",
-                          n->name, "--jobs", n->jobs,    "--timeout", n->timeout,
-                          "--",    k->self,  "demo-job", n->how,      NULL};
+    char job[128];
+    const char *args[] = {k->self, "work",    app,     k->schema,   "--node",
+                          n->name, "--jobs",  n->jobs, "--timeout", n->timeout,
+                          "--",    "/bin/sh", job,     n->how,      NULL};
 
-    conninfo_of(k, "app", app, sizeof app);
+    snprintf(job, sizeof job, "%s/demo-job", k->place->dir);
     return spawn(k, args, false);
+}
+
+static void
+drain_node(void *ctx)
+{
+    struct keeper *k = ctx;
+    const char *args[] = {k->self,   "drain", "worker-3", k->place->conninfo,
+                          k->schema, "--yes", "--reason", "kernel update",
+                          NULL};
+
+    spawn(k, args, false);
 }
 
 /* Stops one worker for longer than its lease and then continues it. So the demo shows a late node,
@@ -279,19 +283,20 @@ static bool
 start_load(struct keeper *k, struct err *e)
 {
     char app[160];
-    const char *dir = k->place->dir;
     const char *schedule[] = {k->self, "schedule", app, k->schema, NULL};
-    const char *load[] = {k->self, "demo-load", "run", dir, app, k->schema, NULL};
+    const char *load[] = {k->self, "demo-step", "load", app, k->schema, NULL};
+    const char *report[] = {k->self, "demo-step", "report", k->place->conninfo, k->schema, NULL};
 
-    conninfo_of(k, "app", app, sizeof app);
-    if (spawn(k, schedule, false) < 0 || spawn(k, load, false) < 0)
+    snprintf(app, sizeof app, "host=%s dbname=demo user=app", k->place->dir);
+    if (spawn(k, schedule, false) < 0 || spawn(k, load, false) < 0 || spawn(k, report, false) < 0)
         return fail(e, ERR_SYS, "fork: %s", strerror(errno));
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-        pid_t pid = start_node(k, &nodes[i]);
+        pid_t pid = start_node(k, &nodes[i], app);
         if (nodes[i].hiccup)
             k->hiccup = pid;
     }
     loop_at(k->loop, clock_ms() + FIRST_PAUSE_MS, hiccup, k);
+    loop_at(k->loop, clock_ms() + DRAIN_MS, drain_node, k);
     return true;
 }
 

@@ -4,8 +4,6 @@
  * server listens only on a socket in its own directory. Nobody else may enter the directory, so the
  * server trusts every connection.
  */
-#include "ui/demo/demo_parts.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +19,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "ui/demo/demo.h"
 
 enum { SOCKET_PATH_MAX = 107, MAX_OPEN = 16 };
 
@@ -65,20 +65,6 @@ take_bin(struct demo_place *p, const char *dir, size_t len)
     return true;
 }
 
-static bool
-search_path(struct demo_place *p)
-{
-    const char *at = getenv("PATH");
-
-    while (at && *at) {
-        size_t len = strcspn(at, ":");
-        if (*at == '/' && take_bin(p, at, len))
-            return true;
-        at += len + (at[len] == ':');
-    }
-    return false;
-}
-
 /* The first number in a directory's name: the server's version. */
 static long
 version_in(const char *dir)
@@ -87,7 +73,7 @@ version_in(const char *dir)
 }
 
 static bool
-search_versions(struct demo_place *p, const char *pattern)
+search_pattern(struct demo_place *p, const char *pattern)
 {
     glob_t found;
     long best = -1;
@@ -104,26 +90,29 @@ search_versions(struct demo_place *p, const char *pattern)
 }
 
 static bool
+search_path(struct demo_place *p)
+{
+    const char *at = getenv("PATH");
+
+    while (at && *at) {
+        size_t len = strcspn(at, ":");
+        if (*at == '/' && take_bin(p, at, len))
+            return true;
+        at += len + (at[len] == ':');
+    }
+    return false;
+}
+
+static bool
 ask_pg_config(struct demo_place *p)
 {
     char line[PATH_MAX] = "";
-    int out[2];
+    FILE *out = popen("pg_config --bindir 2>/dev/null", "re");
+    bool any = out && fgets(line, sizeof line, out);
 
-    if (pipe2(out, O_CLOEXEC) != 0)
-        return false;
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(out[1], STDOUT_FILENO);
-        dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDERR_FILENO);
-        execlp("pg_config", "pg_config", "--bindir", (char *)NULL);
-        _exit(127);
-    }
-    close(out[1]);
-    ssize_t n = read(out[0], line, sizeof line - 1);
-    close(out[0]);
-    if (pid > 0)
-        waitpid(pid, NULL, 0);
-    return n > 0 && take_bin(p, line, strcspn(line, "\n"));
+    if (out)
+        pclose(out);
+    return any && take_bin(p, line, strcspn(line, "\n"));
 }
 
 static bool
@@ -147,8 +136,8 @@ choose_user(struct demo_place *p, struct err *e)
 bool
 demo_find_server(struct demo_place *p, struct err *e)
 {
-    if (!search_path(p) && !search_versions(p, "/usr/lib/postgresql/*/bin") &&
-        !search_versions(p, "/usr/pgsql-*/bin") && !ask_pg_config(p))
+    if (!search_path(p) && !search_pattern(p, "/usr/lib/postgresql/*/bin") &&
+        !search_pattern(p, "/usr/pgsql-*/bin") && !ask_pg_config(p))
         return fail(e, ERR_SYS,
                     "no PostgreSQL server found (initdb and postgres, in PATH, in "
                     "/usr/lib/postgresql/*/bin or where pg_config says): install it, on Debian and "
@@ -227,30 +216,17 @@ demo_drop_root(const struct demo_place *p)
            setuid(0) != 0;
 }
 
-static bool
-add_to_file(const struct demo_place *p, const char *name, int flags, const char *text,
-            struct err *e)
-{
-    char path[sizeof p->dir + 64];
-    size_t len = strlen(text);
-
-    snprintf(path, sizeof path, "%s/data/%s", p->dir, name);
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-    bool ok = fd >= 0 && write(fd, text, len) == (ssize_t)len;
-    if (fd >= 0)
-        ok = close(fd) == 0 && ok;
-    return ok || fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
-}
-
 bool
 demo_configure(const struct demo_place *p, struct err *e)
 {
-    char socket_dir[sizeof p->dir + 64];
+    char path[sizeof p->dir + 64];
 
-    snprintf(socket_dir, sizeof socket_dir, "unix_socket_directories = '%s'\n", p->dir);
-    return add_to_file(p, "postgresql.conf", O_APPEND, settings, e) &&
-           add_to_file(p, "postgresql.conf", O_APPEND, socket_dir, e) &&
-           add_to_file(p, "pg_hba.conf", O_TRUNC, "local all all trust\n", e);
+    snprintf(path, sizeof path, "%s/data/postgresql.conf", p->dir);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    bool ok = fd >= 0 && dprintf(fd, "%sunix_socket_directories = '%s'\n", settings, p->dir) > 0;
+    if (fd >= 0)
+        ok = close(fd) == 0 && ok;
+    return ok || fail(e, ERR_SYS, "%s: %s", path, strerror(errno));
 }
 
 static pid_t
