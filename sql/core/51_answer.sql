@@ -162,9 +162,10 @@ begin
     delete from queue q
     where q.queue = w.queue and q.priority = w.priority and q.state = 'ready' and q.seq = complete_single.seqs[1]
       and only_ours()
-    returning q.id, q.created, q.changed, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type, q.unique_key,
-        q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
-        clock_timestamp() as till into j;
+    returning
+-- part: carried of=q.
+            , q.id, q.created, q.changed, q.tries, q.payload, q.body, q.origin_id, q.last_action, q.error,
+            clock_timestamp() as till into j;
     if not found then
         return array['gone'];
     end if;
@@ -173,11 +174,12 @@ begin
     if w.history is distinct from 'n' then
         insert into history (
 -- part: history_columns
-        ) values (j.id, j.created, began, j.till, 'completed', w.priority, j.tries + 1, j.max_tries, w.queue, j.kind,
-                  node, case when w.history is null then j.payload end, case when w.history is null then j.body end,
-                  j.payload_type, case when w.history is null then results[1] end, j.error, j.unique_key,
-                  j.concurrency_key, j.origin_id, j.last_action, w.history is null, null, j.lease_timeout,
-                  j.run_timeout);
+        ) values (
+-- part: carried of=j.
+            , j.id, j.created, began, j.till, 'completed', w.queue, w.priority, j.tries + 1, node,
+            case when w.history is null then j.payload end, case when w.history is null then j.body end,
+            case when w.history is null then results[1] end, j.error, j.origin_id, j.last_action, w.history is null,
+            null);
     end if;
     insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
     values (j.till, w.queue, w.priority, -1, 1, run, array[ms(j.changed, began)], array[run]);
@@ -233,8 +235,9 @@ begin
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
           and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
           and only_ours()
-        returning q.id, q.created, q.changed, q.seq, q.tries, q.max_tries, q.kind, q.payload, q.body, q.payload_type,
-            q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error, q.lease_timeout, q.run_timeout,
+        returning
+-- part: carried of=q.
+            , q.id, q.created, q.changed, q.seq, q.tries, q.payload, q.body, q.origin_id, q.last_action, q.error,
             least(w.till, case when complete_one.started is null then w.started else greatest(w.started,
                 complete_one.started[case when w.same then width_bucket(q.seq, w.seqs)
                                           else array_position(complete_one.seqs, q.seq) end]) end) as began
@@ -245,8 +248,7 @@ begin
 -- part: history_values
         from (select j.*, w.till, w.queue, w.priority, 'completed'::job_state as ends_as, tries + 1 as ended_tries,
                      error as ended_error, last_action as ended_action, complete_one.node, w.history is null as keep,
-                     null::timestamptz as run_after,
-                     results[case when w.same then width_bucket(seq, w.seqs)
+                     null::timestamptz as run_after, results[case when w.same then width_bucket(seq, w.seqs)
                                   else array_position(complete_one.seqs, seq) end] as result
               from done_job j where w.history is distinct from 'n') ended
     )

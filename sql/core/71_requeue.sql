@@ -91,11 +91,13 @@ begin
     elsif not h.kept then
         why := h.state || ', and its payload was not kept';
     else
-        insert into queue (queue, kind, priority, payload, body, payload_type, unique_key, max_tries, lease_timeout,
-                           run_timeout, concurrency_key, run_after, origin_id, last_action)
-        values (h.queue, h.kind, coalesce((a.params ->> 'priority')::smallint, h.priority), h.payload, h.body,
-                h.payload_type, h.unique_key, h.max_tries, h.lease_timeout, h.run_timeout, h.concurrency_key,
-                a.at + spread * random(), h.id, action)
+        insert into queue (
+-- part: carried of=
+            , queue, priority, payload, body, run_after, origin_id, last_action)
+        values (
+-- part: carried of=h.
+            , h.queue, coalesce((a.params ->> 'priority')::smallint, h.priority), h.payload, h.body,
+            a.at + spread * random(), h.id, action)
         on conflict do nothing returning id into new_id;
         why := case when new_id is null then 'a newer job has its unique key' else 'as new job ' || new_id end;
     end if;

@@ -314,13 +314,15 @@ begin
         select s.id, nextval('job_seq') as seq
         from (select t.id from taken t join judged j on j.id = t.id order by (j.was ->> 'seq')::bigint) s
     ), back as (
-        insert into queue (id, seq, created, changed, state, priority, tries, max_tries, queue, kind, payload, body,
-                           payload_type, unique_key, run_after, expires_at, lease_timeout, run_timeout, error,
-                           error_key, origin_id, last_action, concurrency_key)
-        select t.id, n.seq, t.created, coalesce((j.was ->> 'changed')::timestamptz, now()),
-               (j.was ->> 'state')::job_state, t.priority, t.tries, t.max_tries, t.queue, t.kind, t.payload, t.body,
-               t.payload_type, t.unique_key, t.run_after, (j.was ->> 'expires_at')::timestamptz, t.lease_timeout,
-               t.run_timeout, t.error, error_key(t.error), t.origin_id, undo_remove.action, t.concurrency_key
+        insert into queue (
+-- part: carried of=
+            , id, seq, created, changed, state, queue, priority, tries, payload, body, run_after, expires_at,
+            error, error_key, origin_id, last_action)
+        select
+-- part: carried of=t.
+            , t.id, n.seq, t.created, coalesce((j.was ->> 'changed')::timestamptz, now()),
+            (j.was ->> 'state')::job_state, t.queue, t.priority, t.tries, t.payload, t.body, t.run_after,
+            (j.was ->> 'expires_at')::timestamptz, t.error, error_key(t.error), t.origin_id, undo_remove.action
         from taken t join judged j on j.id = t.id join numbered n on n.id = t.id
         order by t.queue, t.unique_key, n.seq
         on conflict do nothing returning id, queue, priority

@@ -5,7 +5,7 @@
 --   node, result   who ended it, and what the worker returned
 --   keep           whether payload, body and result are kept
 -- Only a job that was waiting keeps the time that it waited for.
-            id, created, began, till, ends_as, priority, ended_tries, max_tries, queue, kind, node,
-            case when keep then payload end, case when keep then body end, payload_type,
-            case when keep then result end, ended_error, unique_key, concurrency_key, origin_id, ended_action, keep,
-            case when began is null then run_after end, lease_timeout, run_timeout
+-- part: carried of=
+            , id, created, began, till, ends_as, queue, priority, ended_tries, node,
+            case when keep then payload end, case when keep then body end, case when keep then result end,
+            ended_error, origin_id, ended_action, keep, case when began is null then run_after end
