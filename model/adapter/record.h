@@ -45,6 +45,7 @@ struct queue_row {
     int64_t tokens;   /* tokens left of its rate limit; FIELD_NULL = it has no limit */
     bool traced;      /* model/store/history keeps its steps */
     int64_t read_ms;  /* when its counts were read, by the server's clock; 0 = now */
+    int place;        /* in the server's order of the queues */
 };
 
 struct rate_row { /* a kept point of the cumulative counters; ready: with those that run */

@@ -82,6 +82,17 @@ store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(
     return s;
 }
 
+struct store *
+store_new_look(struct loop *l, struct db *db, struct adapter *a, bool rates)
+{
+    struct store *s = make_store(l, db, a, NULL, 1000);
+
+    s->alive = false;
+    s->source.open = s->once = true;
+    s->queues.seeded = !rates;
+    return s;
+}
+
 void
 store_free(struct store *s)
 {

@@ -115,10 +115,6 @@ const struct queue_row *store_queue(const struct store *s, const char *queue); /
 /* Grows whenever the rows are replaced. After that the same row number may be another queue. */
 uint64_t store_queues_serial(const struct store *s);
 size_t store_queues_bytes(const struct store *s); /* memory of the queues, without the history */
-/* Sets the figures of five minutes in a row to "not known". For callers that read rows without a
- * store. */
-void store_forget_pace(struct queue_row *q);
-void store_set_pace(struct queue_row *q, const struct pace_row *p);
 const struct queue_row *store_totals(const struct store *s); /* sums; queue = "" */
 const struct life_row *store_life(const struct store *s);    /* NULL = not known */
 const struct history *store_history(const struct store *s);
@@ -225,6 +221,16 @@ struct health store_health(const struct store *s);
 /* Dead rows of each table (SERIES_BACKLOG), as long as TOPIC_TABLES was asked. */
 enum { STORE_DEAD_STEPS = 181 };
 const struct history *store_dead_rows(const struct store *s);
+
+/* --- one look: a verb prints what a screen would show (store_ask.c) ------------------------------ */
+
+/* A store on a connection that leads to a queue already. It asks only by store_look, once. Its
+ * rates are those between the points that the queue system keeps and now; rates: ask for them. */
+struct store *store_new_look(struct loop *l, struct db *db, struct adapter *a, bool rates);
+/* Asks the topics in one transaction and waits for the answers. A topic that the adapter lacks
+ * stays without rows. */
+bool store_look(struct store *s, const enum topic *topics, int n, struct err *e)
+    __attribute__((warn_unused_result));
 
 /* --- recording, and showing what was recorded (store_observer.c, store_inject.c) -------------- */
 

@@ -297,6 +297,33 @@ add_topic(struct store *s, struct pipeline *ask, struct statements *st, enum top
     slot->info.next_ms = 0;
 }
 
+bool
+store_look(struct store *s, const enum topic *topics, int n, struct err *e)
+{
+    struct statements *st = xmalloc(sizeof *st);
+    struct pipeline look = {.store = s};
+    struct db_reply reply;
+
+    st->n = 0;
+    for (int i = 0; i < n; i++)
+        if (!s->slots[topics[i]].info.unavailable)
+            add_topic(s, &look, st, topics[i]);
+    st->list[st->n++] = (struct db_stmt){.sql = console_sql("spent")};
+    struct db_call call = {.stmts = st->list, .n = st->n};
+    adapter_settings(s->adapter, false, &call);
+    bool ok = db_do(s->db, s->loop, &call, &reply, e);
+    if (ok)
+        (void)read_spent(s, &reply);
+    for (int i = 0; ok && i < look.n; i++) {
+        struct db_reply own = reply_of(&look.parts[i], &reply);
+        const struct topic_kind *kind = &topic_kinds[look.parts[i].topic];
+        ok = kind->take(s, &own, e) || fail_in(e, "%s", kind->name);
+    }
+    db_reply_done(&reply);
+    free(st);
+    return ok;
+}
+
 /* Asks the topics of a set in one pipeline. */
 static void
 ask_topics(struct store *s, const bool *set)

@@ -30,6 +30,8 @@ store_now_ms(const struct store *s)
 {
     if (s->still.on)
         return s->still.now_ms;
+    if (s->once)
+        return s->source.server_ms;
     if (s->clock_stands)
         return clock_wall_ms();
     return s->source.server_ms ? s->source.server_ms + clock_ms() - s->source.server_at_ms : 0;

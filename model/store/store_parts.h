@@ -134,7 +134,8 @@ struct queues_topic {                   /* store_queues.c */
     int64_t at_ms; /* by the server's clock; 0 = never */
     struct queue_row totals;
     struct history *history;
-    bool seeded; /* the points of the past have come: they are asked once */
+    bool seeded;          /* the points of the past have come: they are asked once */
+    struct rowset points; /* store_look: these points, by queue and time */
 };
 
 struct jobs_topic { /* store_jobs.c */
@@ -180,6 +181,7 @@ struct store {
     struct adapter *adapter;
     bool alive;          /* false inside store_free: nothing is asked any more */
     bool clock_stands;   /* QUEUETOP_NOW: ages don't tick */
+    bool once;           /* store_look: there will be no second answer */
     uint64_t generation; /* store_touch */
 
     struct topic_slot
@@ -253,6 +255,11 @@ void store_clear_queues(struct store *s);
 bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_times(struct store *s);
 struct queue_row *store_find_queue(const struct store *s, const char *queue); /* or NULL */
+/* The rates of a row since `was`, ms ago; and in a store that is asked once, since a kept point. */
+void store_set_rates(struct queue_row *q, const struct queue_row *was, int64_t ms);
+void store_rate_points(const struct store *s, struct queue_row *q);
+void store_keep_points(struct store *s, struct rowset *rates); /* takes them over */
+void store_forget_pace(struct queue_row *q);
 /* The figures of five minutes in a row: store_carry_pace copies them from the row of the last
  * answer, store_see_pace makes them from the counters that this console has seen. */
 void store_carry_pace(struct queue_row *q, const struct queue_row *was);

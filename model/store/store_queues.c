@@ -49,16 +49,6 @@ add_to_totals(struct queue_row *sum, const struct queue_row *q)
         sum->oldest_ms = q->oldest_ms;
 }
 
-/* The rate between two answers. If the counter ran backwards, it was recounted, and there is no
- * rate. */
-static double
-rate_since(int64_t was, int64_t is, int64_t ms)
-{
-    if (was == FIELD_NULL || is == FIELD_NULL || is < was || ms <= 0)
-        return (double)NAN;
-    return (double)(is - was) * 1000.0 / (double)ms;
-}
-
 static void
 rates_of_answers(const struct store *s, struct queue_row *q, const struct queue_row *was)
 {
@@ -66,9 +56,7 @@ rates_of_answers(const struct store *s, struct queue_row *q, const struct queue_
 
     if (s->queues.at_ms && ms <= 0) /* the same answer again: no time has passed */
         return;
-    q->pushed_per_s = rate_since(was->pushed, q->pushed, ms);
-    q->done_per_s = rate_since(was->completed, q->completed, ms);
-    q->failed_per_s = rate_since(was->fails, q->fails, ms);
+    store_set_rates(q, was, ms);
 }
 
 static void
@@ -101,6 +89,10 @@ note_rates(struct store *s, struct queue_row *q, const struct queue_row *was)
 {
     struct sample now = sample_of(s, q);
 
+    if (s->once) {
+        store_rate_points(s, q);
+        return;
+    }
     if (s->queues.n <= QUEUE_TRACES) {
         q->traced = history_add(s->queues.history, q->queue, &now);
         rates_of_history(s, q);
@@ -426,6 +418,9 @@ write_row(struct store *s, const struct queues_answer *a, int i, struct arena *p
     note_rates(s, &q, b->was_there ? &was : NULL);
     q.full_ms = last_full(s, &q, b->was_there ? &was : NULL);
     q.read_ms = s->source.server_ms;
+    q.place = b->count >= 0 ? b->count : a->counts.n + b->config;
+    if (s->once && b->config < 0 && strcmp(adapter_name(s->adapter), "native") != 0)
+        q.paused = -1; /* not known there */
     add_to_totals(&s->queues.totals, &q);
     add_finals(&s->queues.totals, &q);
     add_hour(&s->queues.totals, &q);
@@ -540,7 +535,7 @@ join_times(struct store *s)
         return;
     forget_times(s);
     for (int i = 0; i < s->queues.n; i++)
-        s->queues.rows[i].failed_hour = 0;
+        s->queues.rows[i].failed_hour = s->once && !s->queues.times.n ? FIELD_NULL : 0;
     s->queues.totals.failed_hour = 0;
     for (int i = 0; i < s->queues.times.n; i++) {
         struct queue_row *q = store_find_queue(s, t[i].queue);
@@ -614,7 +609,9 @@ store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
         if (a.counts.n == 0)
             a.told = ALL_LIVE;
         pair_halves(&a);
-        if (with_rates)
+        if (with_rates && s->once)
+            store_keep_points(s, &rates);
+        else if (with_rates)
             seed(s, &rates, a.n > QUEUE_TRACES);
         rowset_free(&rates);
         merge(s, &a);
@@ -732,6 +729,7 @@ void
 store_done_queues(struct store *s)
 {
     history_free(s->queues.history);
+    rowset_free(&s->queues.points);
 }
 
 void

@@ -158,6 +158,48 @@ test_queues(void **state)
     assert_false(is_asked(f, 250));
 }
 
+/* A verb's only look: rates come from the points that are kept; the server's order is known. */
+static void
+test_look(void **state)
+{
+    const enum topic topics[] = {TOPIC_QUEUES};
+    struct fixture *f = *state;
+    struct err e;
+    int n;
+
+    open_store(f);
+    struct store *look = store_new_look(f->loop, f->db, f->adapter, true);
+    struct result *good[] = {fake_table(QUEUES, "b|t", "a|f", NULL),
+                             fake_table(COUNTS, "c|0|1|0|0|0|~|90|0|0", "b|0|5|0|0|0|~|100|50|0",
+                                        "a|0|1|0|0|0|~|9|9|9", "d|0|1|0|0|0|~|9|9|9", NULL),
+                             fake_table(RATES, "c|1763711985000|100|0|0", "b|1763711985000|70|20|0",
+                                        "a|1763711000000|0|0|0", "b|1763711975000|0|0|0",
+                                        "b|1763711995000|99|49|0", NULL),
+                             spent(10)};
+    f->db->planned = good;
+    assert_true(store_look(look, topics, 1, &e));
+    const struct queue_row *q = store_queues(look, &n);
+    assert_int_equal(n, 4);
+    assert_string_equal(q[0].queue, "a");
+    assert_int_equal(q[0].place, 2);
+    assert_int_equal(q[2].place, 0);
+    assert_int_equal(q[1].paused, 1);
+    assert_true(isnan(q[0].done_per_s)); /* the only point is older than ten minutes */
+    assert_true(q[1].pushed_per_s == 2); /* in the 15 seconds since the second newest point */
+    assert_true(q[1].done_per_s == 2);
+    assert_true(isnan(q[2].pushed_per_s)); /* counted anew */
+    assert_true(isnan(q[3].pushed_per_s)); /* no point */
+    assert_true(store_now_ms(look) == 1763712000000);
+    store_free(look);
+
+    look = store_new_look(f->loop, f->db, f->adapter, false);
+    struct result *bad[] = {fake_table(QUEUES, NULL), fake_table("queue", "a", NULL), spent(10)};
+    f->db->planned = bad;
+    assert_false(store_look(look, topics, 1, &e));
+    assert_non_null(strstr(e.text, "queues: "));
+    store_free(look);
+}
+
 /* --- very many queues --- */
 
 enum { MANY = 50000, KEPT_BYTES = 400 }; /* a queue: its row and its name */
@@ -960,6 +1002,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_queues, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_queues, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),

@@ -151,14 +151,11 @@ keep_queues(const struct check_words *w, struct queues_look *l)
 static struct check_look
 look_of(struct check_run *r, const struct check_rows *rows)
 {
-    const struct rowset *nodes = &rows->queues.rows[LOOK_NODES];
     struct check_look look = {.asked = r->words->queues.items,
                               .nasked = r->words->queues.n,
                               .lines = rows->queues.lines,
                               .nlines = rows->queues.n,
-                              .life = queues_life(&rows->queues),
-                              .nodes = nodes->rows,
-                              .nnodes = nodes->n,
+                              .life = store_life(rows->queues.store),
                               .foreign = rows->queues.foreign,
                               .is_native = !strcmp(adapter_name(r->q.adapter), "native"),
                               .has_heartbeats = adapter_has(r->q.adapter, SEC_NODES),
@@ -168,6 +165,7 @@ look_of(struct check_run *r, const struct check_rows *rows)
     const struct health_server *server = rows->server.n ? rows->server.rows : NULL;
     struct trouble t[TROUBLES_MAX];
 
+    look.nodes = store_nodes(rows->queues.store, &look.nnodes);
     if (server && server->hidden == 0)
         look.server = server;
     if (adapter_risk(r->q.adapter)) /* is said when the adapter is closed */
@@ -268,7 +266,7 @@ judge(struct check_run *r, struct err *e)
 {
     struct check_rows rows = {.server = {0}};
 
-    if (!queues_look(&r->q, false, &rows.queues, e))
+    if (!queues_look(&r->q, BESIDES_LIFE, &rows.queues, e))
         return false;
     keep_queues(r->words, &rows.queues);
     bool ok = ask_more(r, &rows, e);

@@ -240,15 +240,16 @@ static int
 look_at_queues(const struct look *l, struct err *e)
 {
     const struct list_words *w = l->words;
+    bool says_life = list_form(w) == OUT_TABLE && !w->watch_ms;
     struct queues_look look;
     struct cli_table out;
     int n = -1;
 
-    if (!queues_look(l->queue, true, &look, e))
+    if (!queues_look(l->queue, BESIDES_TIMES | (says_life ? BESIDES_LIFE : 0), &look, e))
         return -1;
     if (look_begin(l, &out, l->listing->columns, e)) {
         out.estimates = is_approx;
-        if (out.form == OUT_TABLE && !w->watch_ms)
+        if (says_life)
             say_life(l->queue, &look);
         n = cli_table_rows(&out, look.lines, keep_lines(w, &look), sizeof *look.lines);
     }

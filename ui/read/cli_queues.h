@@ -1,4 +1,4 @@
-/* The queues for a verb, joined from the answers of one transaction. */
+/* The queues for a verb: one look by a store of its own. */
 #ifndef UI_READ_CLI_QUEUES_H
 #define UI_READ_CLI_QUEUES_H
 
@@ -6,31 +6,23 @@
 #include "ui/facts/life.h"
 #include "ui/facts/queue_columns.h"
 
-enum look_part {
-    LOOK_QUEUES,
-    LOOK_COUNTS,
-    LOOK_LIFE,
-    LOOK_PACE,
-    LOOK_NODES,
-    LOOK_RATES, /* these two only if times are asked for */
-    LOOK_TIMES,
-    LOOK_PARTS
-};
-
 struct queues_look {
-    struct rowset rows[LOOK_PARTS];
-    struct queue_line *lines; /* one for each queue */
+    struct store *store;
+    struct queue_line *lines; /* one for each queue, in the server's order */
     int n;
     bool foreign;
 };
 
-/* times: also asks for the rates per second and for the times of the jobs, the most expensive
- * questions. A section that the adapter lacks gives no rows. */
-bool queues_look(struct cli_queue *q, bool times, struct queues_look *l, struct err *e)
+enum queues_besides {
+    BESIDES_LIFE = 1, /* whether anybody works */
+    BESIDES_TIMES = 2 /* the rates per second and the times of the jobs: the most expensive */
+};
+
+/* Asks for the queues, their pace, the nodes, and what else the bits name. */
+bool queues_look(struct cli_queue *q, unsigned besides, struct queues_look *l, struct err *e)
     __attribute__((warn_unused_result));
 void queues_done(struct queues_look *l);
 /* Whether anybody works, by the rules of ui/facts/life.h; the texts live as long as the cli. */
 int queues_troubles(const struct cli_queue *q, const struct queues_look *l, struct trouble *out);
-const struct life_row *queues_life(const struct queues_look *l); /* NULL = not known */
 
 #endif
