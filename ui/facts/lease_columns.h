@@ -1,5 +1,5 @@
-/* The table of leases: below the nodes, and on the pages of a queue and of a node; and the sentence
- * about the leases of a dead node. */
+/* The table of leases: of the verb, below the nodes, and on the pages of a queue and of a node; and
+ * the sentence about the leases of a dead node. */
 #ifndef UI_FACTS_LEASE_COLUMNS_H
 #define UI_FACTS_LEASE_COLUMNS_H
 
@@ -7,7 +7,7 @@
 #include "ui/term/fmt.h"
 #include "ui/widget/list.h"
 
-struct lease_line {
+struct lease_line { /* the lease_row is first: the command line has rows of it alone */
     struct lease_row l;
     char *id;
 };

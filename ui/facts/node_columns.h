@@ -1,4 +1,4 @@
-/* What columns of several lists of nodes share. */
+/* The table of nodes, and what columns of shorter lists of nodes share with it. */
 #ifndef UI_FACTS_NODE_COLUMNS_H
 #define UI_FACTS_NODE_COLUMNS_H
 
@@ -8,6 +8,10 @@
 #include "ui/widget/list.h"
 
 enum { NODE_GAUGE_W = 16 };
+
+/* For the screen rows are node_lines; for the command line, node_rows. */
+extern const struct column node_columns[];
+extern const struct list_def list_of_nodes;
 
 struct node_line { /* the node_row is first: the columns are its members */
     struct node_row n;

@@ -11,6 +11,8 @@
 #include "model/base/mem.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/audit_columns.h"
+#include "ui/facts/lease_columns.h"
+#include "ui/facts/node_columns.h"
 #include "ui/facts/schedule_columns.h"
 #include "ui/read/cli_queues.h"
 
@@ -68,25 +70,6 @@ look_at_section(const struct look *l, struct err *e)
 
 /* --- nodes, leases, failures, audit ----------------------------------------------------------- */
 
-#define N(f) offsetof(struct node_row, f)
-/* clang-format off */
-static const struct column node_columns[] = {
-    {.name = "node", .title = "NODE", .kind = K_TEXT, .offset = N(node), .most = 30},
-    {.name = "state", .title = "STATE", .kind = K_TEXT, .offset = N(state)},
-    {.name = "host", .title = "HOST", .kind = K_NAME, .offset = N(host), .most = 20},
-    {.name = "pid", .title = "PID", .kind = K_INT, .offset = N(pid)},
-    {.name = "heartbeat_s", .title = "BEAT", .kind = K_AGE, .offset = N(heartbeat_ms)},
-    {.name = "session_alive", .title = "SESSION", .kind = K_BOOL, .offset = N(session_alive)},
-    {.name = "leases", .title = "LEASES", .kind = K_BIG, .offset = N(leases)},
-    {.name = "slots", .title = "SLOTS", .kind = K_INT, .offset = N(slots)},
-    {.name = "running", .title = "RUNNING", .kind = K_BIG, .offset = N(running)},
-    {.name = "expired", .title = "EXPIRED", .kind = K_BIG, .offset = N(expired)},
-    {.name = "expired_jobs", .title = "EXPIRED JOBS", .kind = K_BIG, .offset = N(expired_jobs)},
-    {.name = "queues", .title = "QUEUES", .kind = K_LIST, .offset = N(queues), .most = 30},
-    {0},
-};
-/* clang-format on */
-
 static bool
 is_node(const struct list_words *w, const void *row)
 {
@@ -99,23 +82,6 @@ run_nodes(struct cli *c, const void *options)
     return list_run(c, options,
                     &(struct listing){look_at_section, SEC_NODES, node_columns, is_node, false});
 }
-
-#define L(f) offsetof(struct lease_row, f)
-/* clang-format off */
-static const struct column lease_columns[] = {
-    {.name = "lease", .title = "LEASE", .kind = K_BIG, .offset = L(lease)},
-    {.name = "node", .title = "NODE", .kind = K_TEXT, .offset = L(node), .most = 30},
-    {.name = "queue", .title = "QUEUE", .kind = K_TEXT, .offset = L(queue), .most = 24},
-    {.name = "jobs", .title = "JOBS", .kind = K_BIG, .offset = L(jobs)},
-    {.title = "TAKEN", .kind = K_AGE, .offset = L(started_ms)},
-    {.title = "EXPIRED", .kind = K_AGE, .offset = L(lease_until_ms)},
-    {.name = "started", .kind = K_TIME, .offset = L(started_ms)},
-    {.name = "lock_timeout", .kind = K_TIME, .offset = L(lease_until_ms)},
-    {.name = "version", .kind = K_BIG, .offset = L(version)},
-    {.title = "EFFECT", .kind = K_TEXT, .offset = L(effect), .most = 40},
-    {0},
-};
-/* clang-format on */
 
 static bool
 is_lease(const struct list_words *w, const void *row)

@@ -2,7 +2,6 @@
  * Nodes: which nodes work, since when, and whether there was a sign of life; below, the leases of
  * the selected node and what a release would do with each.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,90 +30,6 @@ struct nodes {
     char *queue;        /* shows only nodes that take jobs of this queue; NULL = all */
 };
 
-/* --- columns --------------------------------------------------------------------------------- */
-
-#define F(f) offsetof(struct node_row, f)
-
-/* The node's session in the database, by pg_stat_activity. */
-static void
-draw_session(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct node_row *n = row;
-
-    (void)c;
-    if (n->session_alive == 1)
-        grid_right(g, r, ROLE_TEXT, "alive");
-    else if (n->session_alive == 0)
-        grid_right(g, r, ROLE_BAD, "gone");
-    else
-        grid_right(g, r, ROLE_DIM, "hidden");
-}
-
-/* The queues of a node. If a node has a heartbeat, an empty list means all queues. */
-static void
-draw_queues(struct grid *g, struct rect r, const void *row, const struct cell_ctx *c)
-{
-    const struct node_row *n = row;
-    bool all = !*n->queues && n->heartbeat_ms != FIELD_NULL;
-
-    (void)c;
-    grid_str(g, r, all ? ROLE_DIM : ROLE_TEXT, all ? "all" : n->queues);
-}
-
-static enum role
-role_of_expired(const void *row, const struct cell_ctx *c)
-{
-    (void)c;
-    return ((const struct node_row *)row)->expired > 0 ? ROLE_BAD : ROLE_TEXT;
-}
-
-static const struct column_special session_special = {draw_session, NULL, K_BOOL, true};
-static const struct column_special queues_special = {draw_queues, NULL, K_TEXT, false};
-static const struct column_special expired_special = {NULL, role_of_expired, K_CUSTOM, false};
-
-/* clang-format off */
-static const struct column columns[] = {
-    {.name = "node", .title = "NODE", .help = "Name of the worker process", .kind = K_TEXT, .offset = F(node),
-     .min_w = 10, .max_w = 24},
-    {.name = "state", .title = "STATE",
-     .help = "up, late, dead, draining, cut off (its session is gone), or unknown: leases without a node; "
-             "sorts by trouble",
-     .kind = K_CUSTOM, .offset = offsetof(struct node_line, trouble), .min_w = 10, .max_w = 10,
-     .special = &node_state_special},
-    {.name = "beat", .title = "BEAT", .help = "Time since the last heartbeat", .kind = K_AGE,
-     .offset = F(heartbeat_ms), .min_w = 7, .max_w = 7},
-    {.name = "slots", .title = "SLOTS", .help = "How many of its slots are at work, as a bar", .kind = K_CUSTOM,
-     .offset = F(running), .min_w = NODE_GAUGE_W, .max_w = NODE_GAUGE_W, .keep = 23, .special = &node_gauge_special},
-    {.name = "run", .title = "RUN", .help = "Jobs on its slots; +3: jobs that it holds besides: expired, claimed ahead, or their answers are on the way", .kind = K_CUSTOM, .offset = F(running),
-     .min_w = 7, .max_w = 7, .keep = 3, .special = &node_slots_special},
-    {.name = "leases", .title = "LEASES", .help = "Leases it holds", .kind = K_COUNT, .offset = F(leases), .min_w = 6,
-     .max_w = 6},
-    {.name = "expired", .title = "OVER", .help = "Leases that have expired without an answer", .kind = K_COUNT,
-     .offset = F(expired), .min_w = 5, .max_w = 7, .special = &expired_special},
-    {.name = "session", .title = "SESSION",
-     .help = "Its database session: alive, gone, or hidden: not visible to this role, or behind a pooler", .kind = K_CUSTOM,
-     .offset = F(session_alive), .min_w = 7, .max_w = 7, .keep = 21, .special = &session_special},
-    {.name = "up", .title = "UP", .help = "Time since it started", .kind = K_AGE, .offset = F(started_ms), .min_w = 7,
-     .max_w = 7, .keep = 6},
-    {.name = "version", .title = "VERSION", .help = "Its version", .kind = K_TEXT, .offset = F(version), .min_w = 7,
-     .max_w = 9, .keep = 8},
-    {.name = "host", .title = "HOST", .help = "Where it runs", .kind = K_TEXT, .offset = F(host), .min_w = 8,
-     .max_w = 20, .keep = 20},
-    {.name = "pid", .title = "PID", .help = "Its process", .kind = K_INT, .offset = F(pid), .min_w = 7, .max_w = 7,
-     .keep = 21},
-    {.name = "queues", .title = "QUEUES", .help = "Queues it works for", .kind = K_CUSTOM,
-     .offset = F(queues), .min_w = 8, .keep = 22, .special = &queues_special},
-    {0},
-};
-/* clang-format on */
-
-static const struct list_def list_of_nodes = {
-    .columns = columns,
-    .row_size = sizeof(struct node_line),
-    .id_offset = F(node),
-    .sort = "state",
-    .sign = node_sign,
-};
 /* --- data ------------------------------------------------------------------------------------ */
 
 static bool

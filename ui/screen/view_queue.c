@@ -56,7 +56,7 @@ static const struct column group_columns[] = {
      .min_w = 20},
     {0},
 };
-static const struct column node_columns[] = {
+static const struct column taker_columns[] = {
     {.name = "node", .title = "NODE", .help = "Name of the worker process", .kind = K_TEXT, .offset = N(node),
      .min_w = 12, .max_w = 24},
     {.name = "state", .title = "STATE", .help = "up, late, dead or draining", .kind = K_CUSTOM,
@@ -78,8 +78,8 @@ static const struct list_def list_of_groups = {
     .sort = "jobs",
     .desc = true,
 };
-static const struct list_def list_of_nodes = {
-    .columns = node_columns,
+static const struct list_def list_of_takers = {
+    .columns = taker_columns,
     .row_size = sizeof(struct node_line),
     .id_offset = N(node),
     .sort = "state",
@@ -107,7 +107,7 @@ add_panes(struct queue_page *v)
     panes_add(p, "next to start, first on top", &jobs_def, own);
     panes_add(p, "running, longest on top", &list_of_running, store);
     panes_add(p, "errors of failed jobs", &list_of_groups, store);
-    panes_add(p, "nodes that take its jobs", &list_of_nodes, store);
+    panes_add(p, "nodes that take its jobs", &list_of_takers, store);
     panes_add(p, "schedules that feed it", &schedule_list, store);
     hide(p->list[PANE_NEXT].list, of_jobs);
     hide(p->list[PANE_RUNNING].list, of_leases);
