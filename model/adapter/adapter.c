@@ -406,6 +406,24 @@ adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             .name = section_kinds[s].name};
 }
 
+int
+adapter_decode(const struct adapter *a, const enum section_id *sections, int n,
+               struct db_reply *reply, struct rowset *out, struct err *e)
+{
+    int answer = 0;
+
+    for (int i = 0; i < n; i++) {
+        out[i] = (struct rowset){0};
+        if (!adapter_has(a, sections[i]) ||
+            record_decode(section_kinds[sections[i]].record, db_take(reply, answer++), &out[i], e))
+            continue;
+        for (int k = 0; k < i; k++)
+            rowset_free(&out[k]);
+        return i;
+    }
+    return n;
+}
+
 void
 adapter_settings(const struct adapter *a, bool acts, struct db_call *call)
 {

@@ -214,6 +214,11 @@ bool adapter_takes(const struct adapter *a, enum section_id s, enum param p);
  * and gives tables. storage[ADAPTER_PARAMS] and p must live until db_ask. */
 struct db_stmt adapter_bind(const struct adapter *a, enum section_id s, const struct params *p,
                             struct db_param *storage);
+/* Decodes the answers of those of the n sections that the adapter has; the others give no rows. n,
+ * or the place of the section whose answer is wrong: then nothing is left in out. */
+int adapter_decode(const struct adapter *a, const enum section_id *sections, int n,
+                   struct db_reply *reply, struct rowset *out, struct err *e)
+    __attribute__((warn_unused_result));
 /* Sets the beginning of every transaction: the guard against strangers (model/adapter/trust.h), the
  * header's time zone and, for acts, the header's search path, which the system's own functions and
  * triggers need. Calls that only read run with pg_catalog as search path. The call borrows these

@@ -102,7 +102,7 @@ store_free(struct store *s)
     if (s->pace.timer)
         loop_cancel(s->loop, s->pace.timer);
     for (int t = 0; t < TOPIC_COUNT; t++) {
-        topic_kinds[t].clear(s);
+        store_clear(s, (enum topic)t);
         params_done(&s->slots[t].params);
     }
     store_done_jobs(s);
@@ -176,7 +176,7 @@ store_choose(struct store *s, enum topic t)
     slot->info.taken_ms = 0;
     slot->info.err = (struct err){0};
     slot->info.next_ms = 0;
-    topic_kinds[t].clear(s);
+    store_clear(s, t);
     store_touch(s);
     store_plan(s);
 }

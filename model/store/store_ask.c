@@ -176,7 +176,7 @@ part_came(struct store *s, const struct pipeline_part *p, struct db_reply *reply
 
     slot->info.took_us = us;
     slot->work_us = p->work_us;
-    if (!topic_kinds[p->topic].take(s, &own, &e)) {
+    if (!store_take(s, p->topic, &own, &e)) {
         part_failed(s, slot, &e, us);
         return;
     }
@@ -316,8 +316,8 @@ store_look(struct store *s, const enum topic *topics, int n, struct err *e)
         (void)read_spent(s, &reply);
     for (int i = 0; ok && i < look.n; i++) {
         struct db_reply own = reply_of(&look.parts[i], &reply);
-        const struct topic_kind *kind = &topic_kinds[look.parts[i].topic];
-        ok = kind->take(s, &own, e) || fail_in(e, "%s", kind->name);
+        enum topic t = look.parts[i].topic;
+        ok = store_take(s, t, &own, e) || fail_in(e, "%s", topic_kinds[t].name);
     }
     db_reply_done(&reply);
     free(st);

@@ -33,10 +33,14 @@ store_take_groups(struct store *s, struct db_reply *reply, struct err *e)
 
     if (reply->n > 1 && !record_decode(&record_fail_time, db_take(reply, 1), &times, e))
         return false;
-    bool good = store_take_one(reply, 0, &record_group, &s->groups.rows, e);
-    if (good)
+    struct rowset rows;
+    bool good = record_decode(&record_group, db_take(reply, 0), &rows, e);
+    if (good) {
+        rowset_free(&s->groups.rows);
+        s->groups.rows = rows;
         join_days(&s->groups, by_error && reply->n > 1 ? &times : NULL,
                   now ? now : clock_wall_ms());
+    }
     rowset_free(&times);
     return good;
 }

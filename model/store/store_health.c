@@ -39,10 +39,14 @@ part_of(int64_t hit, int64_t read)
 
 /* The share of cache hits since the last answer. If fewer than FEW_BLOCKS were read since then, it
  * is the share of all time. */
-static void
-make_rates(struct store *s, const struct health_server *now)
+void
+store_rate_health(struct store *s)
 {
     struct health_state *h = &s->health;
+    const struct health_server *now = h->server.rows;
+
+    if (h->server.n == 0)
+        return;
     int64_t ms = s->source.server_ms - h->was_ms, hit = now->blks_hit - h->was.blks_hit,
             read = now->blks_read - h->was.blks_read, wal = now->wal_bytes - h->was.wal_bytes;
 
@@ -57,60 +61,17 @@ make_rates(struct store *s, const struct health_server *now)
     h->was_ms = s->source.server_ms;
 }
 
-bool
-store_take_health(struct store *s, struct db_reply *reply, struct err *e)
-{
-    static const struct record *const records[] = {&record_health_server, &record_health_session,
-                                                   &record_health_vacuum};
-    struct rowset *const to[] = {&s->health.server, &s->health.sessions, &s->health.vacuums};
-    struct rowset rows[3] = {{0}};
-
-    for (int i = 0; i < 3; i++)
-        if (!record_decode(records[i], db_take(reply, i), &rows[i], e)) {
-            while (i > 0)
-                rowset_free(&rows[--i]);
-            return false;
-        }
-    for (int i = 0; i < 3; i++) {
-        rowset_free(to[i]);
-        *to[i] = rows[i];
-    }
-    if (rows[0].n > 0)
-        make_rates(s, rows[0].rows);
-    return true;
-}
-
 void
-store_clear_health(struct store *s)
+store_note_tables(struct store *s)
 {
-    rowset_free(&s->health.server);
-    rowset_free(&s->health.sessions);
-    rowset_free(&s->health.vacuums);
-}
+    const struct health_table *t = s->health.tables.rows;
 
-bool
-store_take_tables(struct store *s, struct db_reply *reply, struct err *e)
-{
-    struct rowset rows;
-
-    if (!record_decode(&record_health_table, db_take(reply, 0), &rows, e))
-        return false;
-    rowset_free(&s->health.tables);
-    s->health.tables = rows;
-    const struct health_table *t = rows.rows;
-    for (int i = 0; i < rows.n && i < NAMES_KEPT; i++) {
+    for (int i = 0; i < s->health.tables.n && i < NAMES_KEPT; i++) {
         struct sample one = {
             s->source.server_ms, {FIELD_NULL, FIELD_NULL, FIELD_NULL, t[i].dead, FIELD_NULL}
         };
         history_add(s->health.dead, t[i].name, &one);
     }
-    return true;
-}
-
-void
-store_clear_tables(struct store *s)
-{
-    rowset_free(&s->health.tables);
 }
 
 struct health

@@ -29,7 +29,7 @@ forget(struct store *s, enum topic t)
 {
     struct topic_slot *slot = &s->slots[t];
 
-    topic_kinds[t].clear(s);
+    store_clear(s, t);
     slot->info.has_data = false;
     slot->info.taken_ms = slot->info.took_us = 0;
     slot->info.err = (struct err){0};
@@ -72,7 +72,7 @@ take_answer(struct store *s, enum topic t, struct store_answer *a, struct err *e
         reply.n = tables_of(s, t); /* the points of the past were taken once already */
     if (reply.n != tables_of(s, t))
         return fail(e, ERR_DATA, "recorded by another version: %d tables of %s", a->n, a->name);
-    return topic_kinds[t].take(s, &reply, e);
+    return store_take(s, t, &reply, e);
 }
 
 static void

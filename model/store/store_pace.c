@@ -96,19 +96,9 @@ store_join_pace(struct store *s)
     rowset_free(&s->queues.paces);
 }
 
-bool
-store_take_pace(struct store *s, struct db_reply *reply, struct err *e)
-{
-    if (!store_take_one(reply, 0, &record_pace, &s->queues.paces, e))
-        return false;
-    store_join_pace(s);
-    return true;
-}
-
 void
 store_clear_pace(struct store *s)
 {
-    rowset_free(&s->queues.paces);
     for (int i = 0; i < s->queues.n; i++)
         store_forget_pace(&s->queues.rows[i]);
 }

@@ -16,9 +16,12 @@ struct topic_kind { /* a row of the table in store_take.c */
     const char *name;
     enum section_id sections[SECTIONS_MAX]; /* the first one is what the adapter must have */
     int nsections;
-    int pace; /* asked each pace-th interval */
+    int pace;                       /* asked each pace-th interval */
+    size_t rows[SECTIONS_MAX];      /* where in struct store the rows of each section are */
+    void (*taken)(struct store *s); /* after new rows; NULL = nothing follows */
+    /* instead of rows: decodes the answer, replaces the snapshot */
     bool (*take)(struct store *s, struct db_reply *reply, struct err *e);
-    void (*clear)(struct store *s);
+    void (*clear)(struct store *s); /* what else the topic has; NULL = nothing */
 };
 extern const struct topic_kind topic_kinds[TOPIC_COUNT];
 
@@ -243,16 +246,16 @@ void store_set_clock(struct store *s, int64_t server_ms);
 void store_choose(struct store *s, enum topic t); /* the question has changed: forgets the answer
                                                      and asks */
 
-/* Takes the answer of one section into one snapshot. */
-bool store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
-                    struct err *e);
+/* From an answer to the snapshot of its topic; and the snapshot is forgotten. */
+bool store_take(struct store *s, enum topic t, struct db_reply *reply, struct err *e);
+void store_clear(struct store *s, enum topic t);
 void store_init_queues(struct store *s);
 void store_done_queues(struct store *s);
 void store_skip_seed(struct store *s);    /* the points of the past are not asked (again) */
 void store_reset_queues(struct store *s); /* another source, or another time of a recording */
 bool store_take_queues(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_queues(struct store *s);
-bool store_take_times(struct store *s, struct db_reply *reply, struct err *e);
+void store_join_times(struct store *s);
 void store_clear_times(struct store *s);
 struct queue_row *store_find_queue(const struct store *s, const char *queue); /* or NULL */
 /* The rates of a row since `was`, ms ago; and in a store that is asked once, since a kept point. */
@@ -265,9 +268,8 @@ void store_forget_pace(struct queue_row *q);
 void store_carry_pace(struct queue_row *q, const struct queue_row *was);
 void store_see_pace(const struct store *s, struct queue_row *q);
 void store_join_pace(struct store *s);
-bool store_take_pace(struct store *s, struct db_reply *reply, struct err *e);
 void store_clear_pace(struct store *s);
-bool store_take_finals(struct store *s, struct db_reply *reply, struct err *e);
+void store_join_finals(struct store *s);
 void store_clear_finals(struct store *s);
 void store_aim_steps(struct store *s); /* from which step on the next question is */
 bool store_take_steps(struct store *s, struct db_reply *reply, struct err *e);
@@ -278,14 +280,8 @@ void store_clear_jobs(struct store *s);
 enum section_id store_jobs_section(const struct store *s);
 int store_jobs_timeout_ms(const struct store *s);
 void store_jobs_failed(struct store *s, const struct err *e); /* the last question */
-bool store_take_schedules(struct store *s, struct db_reply *reply, struct err *e);
-void store_clear_schedules(struct store *s);
-bool store_take_runs(struct store *s, struct db_reply *reply, struct err *e);
-void store_clear_runs(struct store *s);
-bool store_take_health(struct store *s, struct db_reply *reply, struct err *e);
-void store_clear_health(struct store *s);
-bool store_take_tables(struct store *s, struct db_reply *reply, struct err *e);
-void store_clear_tables(struct store *s);
+void store_rate_health(struct store *s);
+void store_note_tables(struct store *s);
 void store_init_health(struct store *s);
 void store_done_health(struct store *s);
 void store_reset_health(struct store *s);

@@ -526,8 +526,8 @@ forget_times(struct store *s)
 }
 
 /* The answer waits in s->queues.times until there are queues to join it to. */
-static void
-join_times(struct store *s)
+void
+store_join_times(struct store *s)
 {
     const struct time_row *t = s->queues.times.rows;
 
@@ -570,8 +570,8 @@ set_finals(struct store *s, int64_t kept)
 
 /* Joins the numbers of finished jobs to the rows. They change slowly and are costly to count, so
  * this answer comes rarely. */
-static void
-join_finals(struct store *s)
+void
+store_join_finals(struct store *s)
 {
     const struct queue_row *f = s->queues.finals.rows;
 
@@ -615,36 +615,17 @@ store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
             seed(s, &rates, a.n > QUEUE_TRACES);
         rowset_free(&rates);
         merge(s, &a);
-        join_times(s);
-        join_finals(s);
+        store_join_times(s);
+        store_join_finals(s);
         store_join_pace(s);
     }
     answer_done(&a);
     return ok;
 }
 
-bool
-store_take_times(struct store *s, struct db_reply *reply, struct err *e)
-{
-    if (!store_take_one(reply, 0, &record_time, &s->queues.times, e))
-        return false;
-    join_times(s);
-    return true;
-}
-
-bool
-store_take_finals(struct store *s, struct db_reply *reply, struct err *e)
-{
-    if (!store_take_one(reply, 0, &record_final, &s->queues.finals, e))
-        return false;
-    join_finals(s);
-    return true;
-}
-
 void
 store_clear_finals(struct store *s)
 {
-    rowset_free(&s->queues.finals);
     s->queues.finals_known = false;
     set_finals(s, FIELD_NULL);
 }
@@ -652,7 +633,6 @@ store_clear_finals(struct store *s)
 void
 store_clear_times(struct store *s)
 {
-    rowset_free(&s->queues.times);
     forget_times(s);
 }
 

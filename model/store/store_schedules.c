@@ -11,30 +11,6 @@
 
 enum { LAST_RUNS = 30, NEXT_RUNS = 10 };
 
-static void
-replace_rows(struct rowset *old, const struct rowset *with)
-{
-    rowset_free(old);
-    *old = *with;
-}
-
-bool
-store_take_schedules(struct store *s, struct db_reply *reply, struct err *e)
-{
-    struct rowset rows;
-
-    if (!record_decode(&record_schedule, db_take(reply, 0), &rows, e))
-        return false;
-    replace_rows(&s->schedules.rows, &rows);
-    return true;
-}
-
-void
-store_clear_schedules(struct store *s)
-{
-    rowset_free(&s->schedules.rows);
-}
-
 const struct schedule_row *
 store_schedules(const struct store *s, int *n)
 {
@@ -51,30 +27,6 @@ store_schedule(const struct store *s, const char *name)
         if (!strcmp(rows[i].name, name))
             return &rows[i];
     return NULL;
-}
-
-bool
-store_take_runs(struct store *s, struct db_reply *reply, struct err *e)
-{
-    struct rowset runs, next = {0};
-
-    if (!record_decode(&record_run, db_take(reply, 0), &runs, e))
-        return false;
-    if (adapter_has(s->adapter, SEC_CRON_NEXT) &&
-        !record_decode(&record_run, db_take(reply, 1), &next, e)) {
-        rowset_free(&runs);
-        return false;
-    }
-    replace_rows(&s->schedules.runs, &runs);
-    replace_rows(&s->schedules.next, &next);
-    return true;
-}
-
-void
-store_clear_runs(struct store *s)
-{
-    rowset_free(&s->schedules.runs);
-    rowset_free(&s->schedules.next);
 }
 
 void

@@ -1,7 +1,9 @@
 /*
- * Makes snapshots from answers; each topic has a function. A function replaces its snapshot only
- * after it has decoded the whole answer, so a screen never shows half an answer.
+ * Makes snapshots from answers. A snapshot is replaced only after the whole answer has been
+ * decoded, so a screen never shows half an answer. Most topics are rows of their sections; the
+ * others have a function.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,44 +17,7 @@ replace_rows(struct rowset *old, struct rowset *with)
     *old = *with;
 }
 
-/* Takes the answer of one section into one snapshot. */
-bool
-store_take_one(struct db_reply *reply, int i, const struct record *rec, struct rowset *out,
-               struct err *e)
-{
-    struct rowset rows;
-
-    if (!record_decode(rec, db_take(reply, i), &rows, e))
-        return false;
-    replace_rows(out, &rows);
-    return true;
-}
-
 /* --- one job ---------------------------------------------------------------------------------- */
-
-static bool
-take_job(struct store *s, struct db_reply *reply, struct err *e)
-{
-    struct rowset job, attempts = {0};
-
-    if (!record_decode(&record_detail, db_take(reply, 0), &job, e))
-        return false;
-    if (adapter_has(s->adapter, SEC_ATTEMPTS) &&
-        !record_decode(&record_attempt, db_take(reply, 1), &attempts, e)) {
-        rowset_free(&job);
-        return false;
-    }
-    replace_rows(&s->job.detail, &job);
-    replace_rows(&s->job.attempts, &attempts);
-    return true;
-}
-
-static void
-clear_job(struct store *s)
-{
-    rowset_free(&s->job.detail);
-    rowset_free(&s->job.attempts);
-}
 
 void
 store_ask_job(struct store *s, const char *id)
@@ -173,18 +138,6 @@ store_node(const struct store *s, const char *node)
     return NULL;
 }
 
-static bool
-take_leases(struct store *s, struct db_reply *reply, struct err *e)
-{
-    return store_take_one(reply, 0, &record_lease, &s->leases, e);
-}
-
-static void
-clear_leases(struct store *s)
-{
-    rowset_free(&s->leases);
-}
-
 void
 store_ask_leases(struct store *s, const char *node, const char *queue)
 {
@@ -200,35 +153,11 @@ store_leases(const struct store *s, int *n)
     return s->leases.rows;
 }
 
-static bool
-take_audit(struct store *s, struct db_reply *reply, struct err *e)
-{
-    return store_take_one(reply, 0, &record_audit, &s->audit, e);
-}
-
-static void
-clear_audit(struct store *s)
-{
-    rowset_free(&s->audit);
-}
-
 const struct audit_row *
 store_audit(const struct store *s, int *n)
 {
     *n = s->audit.n;
     return s->audit.rows;
-}
-
-static bool
-take_happened(struct store *s, struct db_reply *reply, struct err *e)
-{
-    return store_take_one(reply, 0, &record_happened, &s->happened, e);
-}
-
-static void
-clear_happened(struct store *s)
-{
-    rowset_free(&s->happened);
 }
 
 static bool
@@ -259,50 +188,76 @@ store_happened(const struct store *s, int *n)
     return s->happened.rows;
 }
 
-static bool
-take_life(struct store *s, struct db_reply *reply, struct err *e)
-{
-    return store_take_one(reply, 0, &record_life, &s->life, e);
-}
-
-static void
-clear_life(struct store *s)
-{
-    rowset_free(&s->life);
-}
-
 const struct life_row *
 store_life(const struct store *s)
 {
     return s->life.n ? s->life.rows : NULL;
 }
 
-/* name, sections, how many, pace, take, clear */
+/* --- the table -------------------------------------------------------------------------------- */
+
+#define R(f) offsetof(struct store, f)
 /* clang-format off */
 const struct topic_kind topic_kinds[TOPIC_COUNT] = {
     [TOPIC_QUEUES] = {"queues", {SEC_QUEUES, SEC_COUNTS, SEC_RATES}, 3, 1,
-        store_take_queues, store_clear_queues},
-    [TOPIC_FINAL] = {"final", {SEC_COUNTS_FINAL}, 1, 60, store_take_finals, store_clear_finals},
-    [TOPIC_LIFE] = {"life", {SEC_LIFE}, 1, 3, take_life, clear_life},
-    [TOPIC_TIMES] = {"times", {SEC_TIMES}, 1, 15, store_take_times, store_clear_times},
-    [TOPIC_STEPS] = {"steps", {SEC_STEPS}, 1, 10, store_take_steps, store_clear_steps},
-    [TOPIC_PACE] = {"pace", {SEC_PACE}, 1, 10, store_take_pace, store_clear_pace},
-    [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, store_take_jobs, store_clear_jobs},
-    [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, take_job, clear_job},
-    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2, 
-        store_take_groups, store_clear_groups},
+        .take = store_take_queues, .clear = store_clear_queues},
+    [TOPIC_FINAL] = {"final", {SEC_COUNTS_FINAL}, 1, 60, {R(queues.finals)},
+        .taken = store_join_finals, .clear = store_clear_finals},
+    [TOPIC_LIFE] = {"life", {SEC_LIFE}, 1, 3, {R(life)}},
+    [TOPIC_TIMES] = {"times", {SEC_TIMES}, 1, 15, {R(queues.times)},
+        .taken = store_join_times, .clear = store_clear_times},
+    [TOPIC_STEPS] = {"steps", {SEC_STEPS}, 1, 10, .take = store_take_steps, .clear = store_clear_steps},
+    [TOPIC_PACE] = {"pace", {SEC_PACE}, 1, 10, {R(queues.paces)},
+        .taken = store_join_pace, .clear = store_clear_pace},
+    [TOPIC_JOBS] = {"jobs", {SEC_JOBS}, 1, 1, .take = store_take_jobs, .clear = store_clear_jobs},
+    [TOPIC_JOB] = {"job", {SEC_JOB, SEC_ATTEMPTS}, 2, 1, {R(job.detail), R(job.attempts)}},
+    [TOPIC_GROUPS] = {"groups", {SEC_GROUPS, SEC_FAIL_TIMES}, 2, 2,
+        .take = store_take_groups, .clear = store_clear_groups},
     [TOPIC_GROUP] = {"group", {SEC_GROUP, SEC_GROUP_PARTS, SEC_GROUP_SAMPLES}, 3, 10,
-        store_take_group, store_clear_group},
-    [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, take_nodes, clear_nodes},
-    [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, take_leases, clear_leases},
-    [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, take_audit, clear_audit},
-    [TOPIC_HAPPENED] = {"happened", {SEC_HAPPENED}, 1, 10, take_happened, clear_happened},
-    [TOPIC_SCHEDULES] = {"schedules", {SEC_SCHEDULES}, 1, 1,
-        store_take_schedules, store_clear_schedules},
-    [TOPIC_RUNS] = {"runs", {SEC_CRON_RUNS, SEC_CRON_NEXT}, 2, 2,
-        store_take_runs, store_clear_runs},
+        .take = store_take_group, .clear = store_clear_group},
+    [TOPIC_NODES] = {"nodes", {SEC_NODES}, 1, 1, .take = take_nodes, .clear = clear_nodes},
+    [TOPIC_LEASES] = {"leases", {SEC_LEASES}, 1, 1, {R(leases)}},
+    [TOPIC_AUDIT] = {"audit", {SEC_AUDIT}, 1, 5, {R(audit)}},
+    [TOPIC_HAPPENED] = {"happened", {SEC_HAPPENED}, 1, 10, {R(happened)}},
+    [TOPIC_SCHEDULES] = {"schedules", {SEC_SCHEDULES}, 1, 1, {R(schedules.rows)}},
+    [TOPIC_RUNS] = {"runs", {SEC_CRON_RUNS, SEC_CRON_NEXT}, 2, 2, {R(schedules.runs), R(schedules.next)}},
     [TOPIC_HEALTH] = {"health", {SEC_HEALTH_SERVER, SEC_HEALTH_SESSIONS, SEC_HEALTH_VACUUMS}, 3, 2,
-        store_take_health, store_clear_health},
-    [TOPIC_TABLES] = {"tables", {SEC_HEALTH_TABLES}, 1, 10, store_take_tables, store_clear_tables},
+        {R(health.server), R(health.sessions), R(health.vacuums)}, .taken = store_rate_health},
+    [TOPIC_TABLES] = {"tables", {SEC_HEALTH_TABLES}, 1, 10, {R(health.tables)}, .taken = store_note_tables},
 };
 /* clang-format on */
+
+static struct rowset *
+rows_of(struct store *s, enum topic t, int i)
+{
+    size_t at = topic_kinds[t].rows[i];
+
+    return at ? (struct rowset *)(void *)((char *)s + at) : NULL;
+}
+
+bool
+store_take(struct store *s, enum topic t, struct db_reply *reply, struct err *e)
+{
+    const struct topic_kind *k = &topic_kinds[t];
+    struct rowset rows[SECTIONS_MAX];
+
+    if (k->take)
+        return k->take(s, reply, e);
+    if (adapter_decode(s->adapter, k->sections, k->nsections, reply, rows, e) < k->nsections)
+        return false;
+    for (int i = 0; i < k->nsections; i++)
+        replace_rows(rows_of(s, t, i), &rows[i]);
+    if (k->taken)
+        k->taken(s);
+    return true;
+}
+
+void
+store_clear(struct store *s, enum topic t)
+{
+    for (int i = 0; i < SECTIONS_MAX; i++)
+        if (rows_of(s, t, i))
+            rowset_free(rows_of(s, t, i));
+    if (topic_kinds[t].clear)
+        topic_kinds[t].clear(s);
+}

@@ -286,27 +286,6 @@ cli_role(const struct cli_queue *q)
     return q->role.n ? q->role.rows : NULL;
 }
 
-/* Decodes the answers; if the adapter has no section, the rowset stays empty. */
-static bool
-decode(const struct cli_queue *q, struct db_reply *reply, const enum section_id *sections, int n,
-       struct rowset *out, struct err *e)
-{
-    int answer = 0;
-
-    for (int i = 0; i < n; i++) {
-        out[i] = (struct rowset){0};
-        const struct record *r = section_kinds[sections[i]].record;
-        if (!adapter_has(q->adapter, sections[i]) ||
-            record_decode(r, db_take(reply, answer++), &out[i], e))
-            continue;
-        fail_in(e, "%s", section_kinds[sections[i]].name);
-        while (i > 0)
-            rowset_free(&out[--i]);
-        return false;
-    }
-    return true;
-}
-
 static void
 read_clock(struct cli_queue *q, struct db_reply *reply)
 {
@@ -347,7 +326,8 @@ cli_ask(struct cli_queue *q, const enum section_id *sections, int n, const struc
     bool ok = db_do(q->db, q->cli->loop, &call, &reply, e);
     if (ok) {
         read_clock(q, &reply);
-        ok = decode(q, &reply, sections, n, out, e);
+        int known = adapter_decode(q->adapter, sections, n, &reply, out, e);
+        ok = known == n || fail_in(e, "%s", section_kinds[sections[known]].name);
     }
     db_reply_done(&reply);
     return ok;
