@@ -4,8 +4,7 @@
 # ($q$...$q$) is not.
 BEGIN {
     # Public functions with many parameters, whose signature callers know. A new function takes a composite type instead.
-    split("job_fault push_special push push_bytes push_text push_many cron_parse " \
-          "take_many take_lease complete_and_claim fail requeue_where release cancel_where " \
+    split("job_fault push_special push push_bytes push_text push_many complete_and_claim fail requeue_where release cancel_where " \
           "discard_where delete_where set_priority_where set_time_where change_preview " wide, name, " ")
     for (i in name) many_parameters[name[i]]
 }
