@@ -34,6 +34,8 @@ const one = await push({ to: 1 });
 const two = (await run(pusher, 'insert', 'mail', { to: 2 }))[0].id;
 const later = ['mail', '{"to": 3}', 'u', '5 min'];
 assert.deepEqual([(await run(pusher, 'push_later', ...later))[0].pushed, (await run(pusher, 'push_later', ...later))[0].pushed], [true, false]);
+const many = await run(pusher, 'push_many', ['mail', 'mail'], ['4', '"5"'], ['5 min', '6 min']);
+assert.deepEqual(many.map((j) => [j.n, j.pushed]), [[1, true], [2, true]]);
 assert.equal((await run(pusher, 'outcome', one))[0].state, 'ready');
 
 // work

@@ -56,6 +56,8 @@ def push(payload):
 one, two = push(Jsonb({"to": 1})), run(pusher, "insert", "mail", Jsonb({"to": 2}))[0]["id"]
 later = ["mail", Json({"to": 3}), "u", timedelta(minutes=5)]
 equal([run(pusher, "push_later", *later)[0]["pushed"] for _ in range(2)], [True, False])
+many = run(pusher, "push_many", ["mail", "mail"], ["4", '"5"'], [timedelta(minutes=5), timedelta(minutes=6)])
+equal([(j["n"], j["pushed"]) for j in many], [(1, True), (2, True)])
 equal(run(pusher, "outcome", one)[0]["state"], "ready")
 
 # work

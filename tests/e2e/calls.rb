@@ -36,6 +36,8 @@ push = ->(payload) { run.call(pusher, 'push', 'mail', payload)[0]['id'] }
 one = push.call('{"to": 1}')
 two = run.call(pusher, 'insert', 'mail', '{"to": 2}')[0]['id']
 equal.call(2.times.map { run.call(pusher, 'push_later', 'mail', '{"to": 3}', 'u', '5 min')[0]['pushed'] }, [true, false])
+many = run.call(pusher, 'push_many', '{mail,mail}', '{4,5}', '{5 min,6 min}')
+equal.call(many.map { |j| [j['n'], j['pushed']] }, [[1, true], [2, true]])
 equal.call(run.call(pusher, 'outcome', one)[0]['state'], 'ready')
 
 # work
