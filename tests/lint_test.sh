@@ -110,6 +110,14 @@ wide=$(printf '%0121d' 0)
     echo 'end $$;'
     echo "comment on function allowed(text) is 'breaks no rule';"
 } >sql/core/planted.sql
+{
+    echo 'create function hot(seqs bigint[]) returns int language sql as'
+    echo '$$ select cardinality(seqs) + own(seqs) + coalesce(pg_catalog.count(*), 1) from unnest(seqs, seqs) s $$;'
+    echo "comment on function hot(bigint[]) is 'one call of four is wrong';"
+    echo 'create function own(seqs bigint[]) returns int language sql set search_path = pg_catalog as'
+    echo '$$ select cardinality(seqs) $$;'
+    echo "comment on function own(bigint[]) is 'sees the server only';"
+} >sql/core/50_claim.sql
 printf -- '-- note: %s\n--   %s\n' "$wide" x >sql/adapters/planted.sql
 printf -- 'select 1 as n -- %s\n' "$wide" >sql/adapters/wide_sql.sql
 
@@ -148,6 +156,7 @@ fi
 expect sql/core/planted.sql 'columns: at most 120'
 expect sql/adapters/planted.sql 'columns: at most 120, go on'
 expect sql/adapters/wide_sql.sql 'columns: at most 120'
+expect sql/core/50_claim.sql 'hot.*cardinality.*pg_catalog'
 expect sql/core/planted.sql 'numbered.*write the parameter'
 expect sql/core/planted.sql 'lettered.*CTE a'
 expect sql/core/planted.sql 'unpinned.*SECURITY DEFINER'

@@ -66,8 +66,8 @@ comment on function refuse_others(name, boolean) is 'Raises 42501 if code of oth
 -- A statement that may be parsed after a wait (for a row that somebody else has locked) has "only_ours()" in its WHERE:
 -- it is planned after it is parsed, so what its parser saw, the check sees, too.
 -- Two things it can't see: no plan is made anew for a new function, so one that is committed after the right to create
--- was taken away is found by the next session only; and triggers, constraints and other code at tables, which
--- refuse_others() looks for.
+-- was taken away is found by the next session only (so what pushes and works names the schema of each function of the
+-- server, and lint asks for it); and triggers, constraints and other code at tables, which refuse_others() looks for.
 do $do$ begin execute format($make$
 create or replace function only_ours_now() returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$

@@ -161,7 +161,7 @@ create or replace function ranges(seqs bigint[], scattered boolean) returns tabl
 language sql immutable parallel safe as $$
     select r.low, r.high
     from unnest(case when scattered then seqs else seqs[1:1] end,
-                case when scattered then seqs else seqs[cardinality(seqs):] end) r (low, high)
+                case when scattered then seqs else seqs[pg_catalog.cardinality(seqs):] end) r (low, high)
 $$;
 comment on function ranges(bigint[], boolean) is 'The ranges of numbers to read for the jobs of a lease. There may be '
     'other jobs in these ranges, too';
@@ -173,7 +173,8 @@ language sql stable as $$
     cross join lateral (
         select * from queue q
         where q.queue = leased_jobs.queue and q.priority = leased_jobs.priority and q.state = 'ready'
-          and q.seq between r.low and r.high and leased_jobs.seqs[width_bucket(q.seq, leased_jobs.seqs)] = q.seq
+          and q.seq between r.low and r.high
+          and leased_jobs.seqs[pg_catalog.width_bucket(q.seq, leased_jobs.seqs)] = q.seq
         offset 0) j
 $$;
 comment on function leased_jobs(text, smallint, bigint[], boolean) is 'The unfinished jobs of a lease: its queue, '
@@ -311,8 +312,8 @@ language plpgsql stable security definer parallel safe rows 1 set search_path fr
     set plan_cache_mode = force_generic_plan as $$
 declare
     trusted boolean := only_ours();
-    made uuid[] := array(select i from unnest(ids) i where not own_id(i));
-    own  uuid[] := array(select i from unnest(ids) i where own_id(i));
+    made uuid[] := array(select i from pg_catalog.unnest(ids) i where not own_id(i));
+    own  uuid[] := array(select i from pg_catalog.unnest(ids) i where own_id(i));
 begin
     if made <> '{}' then
         return query select h.* from history h where case when not own_id(h.id) then h.id end = any(made);

@@ -25,7 +25,7 @@ comment on function uuid_v7() is 'A version 7 uuid: 48 bits of milliseconds, the
 create or replace function job_fault(queue text, kind text, priority int, two_payloads boolean, max_tries int,
     lease_timeout interval,
     run_timeout interval, unique_key text, concurrency_key text) returns text
-language sql immutable set search_path from current as $$
+language sql immutable set search_path = pg_catalog, pg_temp as $$
     select case
         when queue is null then 'a job needs the name of a queue'
         when not length(queue) between 1 and 200 then format('the name of a queue has 1 to 200 characters, not %s',
@@ -52,14 +52,14 @@ comment on function job_fault(text, text, int, boolean, int, interval, interval,
 create or replace function cron_key_fault(unique_key text) returns text
 language plpgsql stable set search_path from current set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
-    named text := substr(unique_key, 6);
+    named text := pg_catalog.substr(unique_key, 6);
 begin
     if exists (select from schedule s
                cross join lateral ( -- OFFSET 0: a join would also read the dead rows of earlier runs
                    select r.due from cron_run r
                    where r.schedule = s.name and r.due >= coalesce(s.runs_from, '-infinity')
                      and r.job is null and r.error is null and not r.pushed offset 0) r
-               where s.name in (named, regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
+               where s.name in (named, pg_catalog.regexp_replace(named, ':[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+Z$', ''))
                  and cron_key(s, r.due) = cron_key_fault.unique_key) then
         return null;
     end if;
@@ -138,7 +138,7 @@ create or replace function queue_special() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if new.state = 'ready' then
-        if new.run_after > now() then
+        if new.run_after > pg_catalog.now() then
             new.state := 'scheduled';
         elsif new.concurrency_key is not null then
             new.state := 'blocked';
@@ -208,8 +208,9 @@ language sql set search_path from current as $$
     with withdrawn as (delete from queue q where q.id = any(push_withdraw.ids) and only_ours()
                        returning q.queue, q.priority, q.state)
     insert into delta (queue, priority, ready, scheduled, blocked, pushed)
-    select queue, priority, -count(*) filter (where state = 'ready'), -count(*) filter (where state = 'scheduled'),
-           -count(*) filter (where state = 'blocked'), case when before then 0 else -count(*) end
+    select queue, priority, -pg_catalog.count(*) filter (where state = 'ready'),
+           -pg_catalog.count(*) filter (where state = 'scheduled'),
+           -pg_catalog.count(*) filter (where state = 'blocked'), case when before then 0 else -pg_catalog.count(*) end
     from withdrawn group by queue, priority
 $$;
 comment on function push_withdraw(uuid[], boolean) is 'Deletes jobs that were pushed and are not wanted: this '
@@ -254,7 +255,7 @@ declare
                             concurrency_key);
 begin
     if fault is not null then
-        raise '%', fault using errcode = '23514', schema = current_schema(), table = 'queue',
+        raise '%', fault using errcode = '23514', schema = pg_catalog.current_schema(), table = 'queue',
             constraint = 'queue_valid';
     end if;
 end $$;
@@ -266,40 +267,44 @@ comment on function job_check(text, int, int, text, text) is 'Raises if the colu
 -- if that costs little: a transaction pays some 1,500 instructions for each function call in an expression, also for
 -- one that is inlined. arrays_check() makes the error if one does not fit.
 create or replace function fits(elements anyarray, n int) returns boolean language sql immutable parallel safe as
-$$ select cardinality(elements) = n and array_upper(elements, 1) = n and array_ndims(elements) = 1 $$;
+$$ select pg_catalog.cardinality(elements) = n and pg_catalog.array_upper(elements, 1) = n
+      and pg_catalog.array_ndims(elements) = 1 $$;
 comment on function fits(anyarray, int) is 'Whether an array has n elements with the subscripts 1 to n. NULL: it is '
     'NULL or empty. No SET, so that it is inlined';
 
 create or replace function array_size(elements anyarray) returns text language sql immutable parallel safe as
-$$ select case when array_lower(elements, 1) = 1 and array_ndims(elements) = 1 then cardinality(elements)::text
-               else coalesce(array_dims(elements), case when elements is not null then '0' end) end $$;
+$$ select case when pg_catalog.array_lower(elements, 1) = 1 and pg_catalog.array_ndims(elements) = 1
+               then pg_catalog.cardinality(elements)::text
+               else coalesce(pg_catalog.array_dims(elements), case when elements is not null then '0' end) end $$;
 comment on function array_size(anyarray) is 'The length of an array, for arrays_check(). For an array with several '
     'dimensions or other subscripts than 1, 2, ...: these';
 
 create or replace function first_null(elements anyarray) returns int language sql immutable parallel safe as
-$$ select case when array_ndims(elements) = 1 then array_position(elements, null) end $$;
+$$ select case when pg_catalog.array_ndims(elements) = 1 then pg_catalog.array_position(elements, null) end $$;
 comment on function first_null(anyarray) is 'The place of the first NULL in an array';
 
 create or replace function arrays_check(names text[], sizes text[], nulls int[]) returns void
 language plpgsql immutable as $$
 begin
-    if sizes[1] = all(array_remove(sizes, null)) and sizes[1] not like '[%' and array_remove(nulls, null) = '{}'
-       and array_position(sizes[:cardinality(nulls)], null) is null then
+    if sizes[1] = all(pg_catalog.array_remove(sizes, null)) and sizes[1] not like '[%'
+       and pg_catalog.array_remove(nulls, null) = '{}'
+       and pg_catalog.array_position(sizes[:pg_catalog.cardinality(nulls)], null) is null then
         return; -- in one simple expression, because fail() asks often
     elsif sizes[1] like '[%' or exists (
-        select from unnest(sizes) with ordinality z (size, nth)
-        where size is distinct from sizes[1] and (size is not null or nth <= cardinality(nulls))) then
+        select from pg_catalog.unnest(sizes) with ordinality z (size, nth)
+        where size is distinct from sizes[1] and (size is not null or nth <= pg_catalog.cardinality(nulls))) then
         raise 'arrays of different lengths: %',
-            (select string_agg(concat_ws(' ', name, coalesce(size, 'NULL')), ', ' order by nth)
+            (select pg_catalog.string_agg(pg_catalog.concat_ws(' ', name, coalesce(size, 'NULL')), ', ' order by nth)
              from unnest(names, sizes) with ordinality z (name, size, nth)
-             where size is not null or nth <= cardinality(nulls))
+             where size is not null or nth <= pg_catalog.cardinality(nulls))
             using errcode = 'QT007', hint = 'The arrays are in parallel: element i of each is for job i. An array that '
                 'is not needed is NULL or left out. Subscripts begin at 1.';
     end if;
-    for i in 1 .. cardinality(nulls) loop
+    for i in 1 .. pg_catalog.cardinality(nulls) loop
         if nulls[i] is not null then
             raise 'element % of % is NULL', nulls[i], names[i] using errcode = 'QT007',
-                hint = format('Each job is named by its element of %s.', array_to_string(names[:cardinality(nulls)],
+                hint = pg_catalog.format('Each job is named by its element of %s.',
+                    pg_catalog.array_to_string(names[:pg_catalog.cardinality(nulls)],
                                                                                          ', '));
         end if;
     end loop;
@@ -309,7 +314,7 @@ comment on function arrays_check(text[], text[], int[]) is 'Raises QT007 unless 
     'no NULL; of the others each may be NULL as a whole and in its elements';
 
 create or replace function later(delay interval) returns timestamptz
-language plpgsql stable set search_path from current as $$
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
     if abs(extract(year from delay)) > 100 or abs(extract(day from delay)) > 36600
        or abs(extract(hour from delay)) > 878400 then
@@ -330,12 +335,13 @@ language plpgsql set search_path from current as $$
 declare
     job queue;
 begin
-    if octet_length(payload::text) > 1000 then
-        perform check_size(octet_length(payload::text));
+    if pg_catalog.octet_length(payload::text) > 1000 then
+        perform check_size(pg_catalog.octet_length(payload::text));
     end if;
     perform job_check(push_special.queue, priority, max_tries, unique_key, concurrency_key)
-    where (length(push_special.queue) <= 200) is not true or priority not between 0 and 9
-       or max_tries not between 1 and 32767 or length(unique_key) > 1000 or length(concurrency_key) > 1000;
+    where (pg_catalog.length(push_special.queue) <= 200) is not true or priority not between 0 and 9
+       or max_tries not between 1 and 32767 or pg_catalog.length(unique_key) > 1000
+       or pg_catalog.length(concurrency_key) > 1000;
     if id is null and unique_key is null then
         insert into queue as q (queue, kind, priority, payload, run_after, expires_at, concurrency_key, max_tries,
                                 run_timeout, lease_timeout)
@@ -423,10 +429,11 @@ declare
     trusted boolean := only_ours();
     job queue;
 begin
-    perform check_size(octet_length(body));
+    perform check_size(pg_catalog.octet_length(body));
     perform job_check(push_bytes.queue, priority, max_tries, unique_key, concurrency_key)
-    where (length(push_bytes.queue) <= 200) is not true or priority not between 0 and 9
-       or max_tries not between 1 and 32767 or length(unique_key) > 1000 or length(concurrency_key) > 1000;
+    where (pg_catalog.length(push_bytes.queue) <= 200) is not true or priority not between 0 and 9
+       or max_tries not between 1 and 32767 or pg_catalog.length(unique_key) > 1000
+       or pg_catalog.length(concurrency_key) > 1000;
     job.id := coalesce(id, uuid_v7());
     job.queue := push_bytes.queue;
     job.body := body;
@@ -453,7 +460,7 @@ create or replace function push_text(queue text, body text, payload_type text de
     concurrency_key text default null, out pushed boolean)
 language sql security definer set search_path from current as $$
     select only_ours();
-    select * from push_bytes(queue, convert_to(body, 'UTF8'), payload_type, kind, priority, run_after, delay,
+    select * from push_bytes(queue, pg_catalog.convert_to(body, 'UTF8'), payload_type, kind, priority, run_after, delay,
                              unique_key, max_tries, run_timeout, lease_timeout, id, expires_at, concurrency_key)
 $$;
 comment on function push_text(text, text, text, text, int, timestamptz, interval, text, int, interval, interval, uuid,
@@ -478,13 +485,13 @@ language plpgsql as $$
 #variable_conflict use_column
 begin
     with numbered as materialized (
-        select nextval('job_seq') as seq, g.* from rows_of(given) g
+        select pg_catalog.nextval('job_seq') as seq, g.* from rows_of(given) g
     )
     insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, expires_at, unique_key,
                        concurrency_key, max_tries, run_timeout, lease_timeout)
     select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
-           coalesce(run_after, now() + delay), coalesce(expires_at, now() + expires_in), unique_key, concurrency_key,
-           tries, run_timeout, lease_timeout
+           coalesce(run_after, pg_catalog.now() + delay), coalesce(expires_at, pg_catalog.now() + expires_in),
+           unique_key, concurrency_key, tries, run_timeout, lease_timeout
     from numbered order by id;
 end $$;
 comment on function push_rows(job_arrays) is 'Inserts jobs that conflict with none, in one INSERT. The numbers (seq) '
@@ -502,22 +509,24 @@ begin
     -- same keys or ids do not deadlock. The order is that of the columns (collate "C"), in which requeue() and undo()
     -- insert, too, and not that of the database. If several jobs have one key or one id, the first is inserted.
     with numbered as materialized (
-        select nextval('job_seq') as seq, g.* from rows_of(given) g
+        select pg_catalog.nextval('job_seq') as seq, g.* from rows_of(given) g
     ), inserted as (
         insert into queue (seq, id, queue, kind, priority, payload, body, payload_type, run_after, expires_at,
                            unique_key, concurrency_key, max_tries, run_timeout, lease_timeout)
         select seq, id, queue, coalesce(kind, ''), coalesce(priority, 5), payload::json, body, type,
-               coalesce(run_after, now() + delay), coalesce(expires_at, now() + expires_in), unique_key,
-               concurrency_key, tries, run_timeout, lease_timeout
-        from (select n.*, row_number() over (partition by n.id order by n.seq) as nth from numbered n) f where nth = 1
+               coalesce(run_after, pg_catalog.now() + delay), coalesce(expires_at, pg_catalog.now() + expires_in),
+               unique_key, concurrency_key, tries, run_timeout, lease_timeout
+        from (select n.*, pg_catalog.row_number() over (partition by n.id order by n.seq) as nth from numbered n) f
+        where nth = 1
         order by queue collate "C", unique_key collate "C", case when unique_key is null then id end, seq
         on conflict do nothing returning id, seq)
-    select (select array_agg(seq order by seq) from numbered), coalesce(array_agg(seq order by seq), '{}'),
-           array_agg(id)
+    select (select pg_catalog.array_agg(seq order by seq) from numbered),
+           coalesce(pg_catalog.array_agg(seq order by seq), '{}'),
+           pg_catalog.array_agg(id)
     from inserted into seqs, made, made_ids;
     old := '{}';
     if again then
-        select coalesce(array_agg(h.id), '{}') into old from history_of(made_ids) h where only_ours();
+        select coalesce(pg_catalog.array_agg(h.id), '{}') into old from history_of(made_ids) h where only_ours();
         perform push_withdraw(old) where old <> '{}';
     end if;
 end $$;
@@ -536,15 +545,16 @@ begin
         begin
             twins := null; -- those of the round before have been undone
             select p.* into seqs, made, old from push_new(given, again) p;
-            exit when cardinality(made) = cardinality(seqs) and old = '{}';
-            select array_agg(case when push_all.made[width_bucket(job.seq, push_all.made)] = job.seq
-                                       or job.id = any(push_all.old) then job.id
-                                  else push_twin(job.id, job.queue, job.unique_key, again) end order by job.nth)
+            exit when pg_catalog.cardinality(made) = pg_catalog.cardinality(seqs) and old = '{}';
+            select pg_catalog.array_agg(
+                case when push_all.made[pg_catalog.width_bucket(job.seq, push_all.made)] = job.seq
+                          or job.id = any(push_all.old) then job.id
+                     else push_twin(job.id, job.queue, job.unique_key, again) end order by job.nth)
             into twins
             from unnest(push_all.seqs, given.ids, given.queues, given.unique_keys) with ordinality
                  job (seq, id, queue, unique_key, nth)
             where only_ours();
-            exit when array_position(twins, null) is null or round = 10;
+            exit when pg_catalog.array_position(twins, null) is null or round = 10;
             raise sqlstate 'QT000';
         exception when sqlstate 'QT000' then
             null;
@@ -566,8 +576,8 @@ begin
     job.payload := given.payloads[i]::json;
     job.body := given.bodies[i];
     job.payload_type := given.types[i];
-    job.run_after := coalesce(given.run_afters[i], now() + given.delays[i]);
-    job.expires_at := coalesce(given.expires_ats[i], now() + given.expires_ins[i]);
+    job.run_after := coalesce(given.run_afters[i], pg_catalog.now() + given.delays[i]);
+    job.expires_at := coalesce(given.expires_ats[i], pg_catalog.now() + given.expires_ins[i]);
     job.unique_key := given.unique_keys[i];
     job.concurrency_key := given.concurrency_keys[i];
     job.max_tries := given.max_tries[i];
@@ -580,9 +590,9 @@ comment on function job_of(job_arrays, int) is 'The i-th of these jobs as a row 
 create or replace function many_fit(given job_arrays) returns void
 language plpgsql immutable as $$
 declare
-    n int := cardinality(given.queues);
+    n int := pg_catalog.cardinality(given.queues);
 begin
-    if (fits(given.queues, n) and array_position(given.queues, null) is null
+    if (fits(given.queues, n) and pg_catalog.array_position(given.queues, null) is null
         and (given.ids is null or fits(given.ids, n))
         and (given.kinds is null or fits(given.kinds, n))
         and (given.priorities is null or fits(given.priorities, n))
@@ -619,8 +629,8 @@ begin
     perform job_check(g.queue, g.priority, g.tries, g.unique_key, g.concurrency_key)
     from unnest(given.ids, given.queues, given.priorities, given.max_tries, given.unique_keys, given.concurrency_keys)
          g (id, queue, priority, tries, unique_key, concurrency_key);
-    perform later(d) from unnest(given.delays) d;
-    perform later(d) from unnest(given.expires_ins) d;
+    perform later(d) from pg_catalog.unnest(given.delays) d;
+    perform later(d) from pg_catalog.unnest(given.expires_ins) d;
 end $$;
 comment on function many_check(job_arrays) is 'job_check() and later() for many jobs';
 
@@ -636,8 +646,8 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     trusted boolean := only_ours();
-    many    int := coalesce(cardinality(queues), 0);
-    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from generate_series(1, many) i);
+    many    int := coalesce(pg_catalog.cardinality(queues), 0);
+    new_ids uuid[] := array(select coalesce(ids[i], uuid_v7()) from pg_catalog.generate_series(1, many) i);
     given   job_arrays := (ids, queues, kinds, priorities, payloads, bodies, types, run_afters, delays,
                            expires_ats, expires_ins, unique_keys, concurrency_keys, push_many.max_tries, run_timeouts,
                            lease_timeouts);
@@ -645,12 +655,13 @@ declare
 begin
     perform many_fit(given);
     given.ids := new_ids;
-    perform check_size(max(s)) from (select max(octet_length(x)) as s from unnest(payloads) x
-                                     union all select max(octet_length(x)) from unnest(bodies) x) z;
-    if not again and array_remove(unique_keys, null) = '{}' is not false then
+    perform check_size(pg_catalog.max(s))
+    from (select pg_catalog.octet_length(x) as s from pg_catalog.unnest(payloads) x
+          union all select pg_catalog.octet_length(x) from pg_catalog.unnest(bodies) x) z;
+    if not again and pg_catalog.array_remove(unique_keys, null) = '{}' is not false then
         begin
             perform push_rows(given);
-            return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
+            return query select o::int, u, true from pg_catalog.unnest(new_ids) with ordinality v (u, o);
             return;
         exception when unique_violation then
             null; -- some id exists already: find out which
@@ -662,13 +673,13 @@ begin
     perform many_check(given);
     fresh := push_all(given, again);
     if fresh.twins is null then
-        return query select o::int, u, true from unnest(new_ids) with ordinality v (u, o);
+        return query select o::int, u, true from pg_catalog.unnest(new_ids) with ordinality v (u, o);
         return;
     end if;
     for i in 1 .. many loop
         n := i;
         id := fresh.twins[i];
-        pushed := coalesce(fresh.made[width_bucket(fresh.seqs[i], fresh.made)] = fresh.seqs[i], false)
+        pushed := coalesce(fresh.made[pg_catalog.width_bucket(fresh.seqs[i], fresh.made)] = fresh.seqs[i], false)
                   and id <> all(fresh.old);
         if id is null then
             select r.id, r.pushed into push_many.id, push_many.pushed from push_row(job_of(given, i), again) r;

@@ -4,7 +4,7 @@
 create or replace function isolation_check() returns void
 language plpgsql stable as $$
 begin
-    if current_setting('transaction_isolation') <> 'read committed' then
+    if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
         raise 'this function needs the isolation level READ COMMITTED' using errcode = 'QT007',
             hint = 'If the database has another default: alter role ... set default_transaction_isolation = '
                    '''read committed''';
@@ -26,7 +26,7 @@ begin
         end if;
     end if;
     -- A row's lock does not say whose it is, this one does (pg_locks). It never waits, whoever else has taken it.
-    perform pg_try_advisory_xact_lock_shared(slot_class() + 18, 'queue'::regclass::oid::int);
+    perform pg_catalog.pg_try_advisory_xact_lock_shared(slot_class() + 18, 'queue'::regclass::oid::int);
     return true;
 end $$;
 comment on function scheduler_lock(boolean) is 'Takes the lock that everybody needs who makes free leases, until the '

@@ -3,7 +3,7 @@
 
 -- In PL/pgSQL, for the reason of setting_int().
 create or replace function error_key(error text) returns text
-language plpgsql immutable parallel safe strict set search_path from current as $$
+language plpgsql immutable parallel safe strict set search_path = pg_catalog, pg_temp as $$
 begin
     return left(btrim(regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(left(error, 1000),
         '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', 'N', 'g'),
@@ -62,14 +62,15 @@ language plpgsql as $$
 begin
     -- Also for the next two days: the session's day may end a day later than that of UTC, and answers take the time
     -- from the clock, which may pass midnight before their transaction ends.
-    if (select count(*) from unnest(array['history', 'attempt']) t cross join generate_series(0, 2) d
-        where to_regclass(quote_ident(t || to_char(now() at time zone 'UTC' + d * interval '1 day',
-                                                   '_YYYYMMDD'))) is not null) < 6 then
+    if (select pg_catalog.count(*) from pg_catalog.unnest(array['history', 'attempt']) t
+        cross join pg_catalog.generate_series(0, 2) d
+        where pg_catalog.to_regclass(t || pg_catalog.to_char(pg_catalog.now() at time zone 'UTC'
+                                                             + d * interval '1 day', '_YYYYMMDD')) is not null) < 6 then
         perform from scheduler where term = 0 for update; -- the scheduler's step makes partitions, too
         perform add_days();
     end if;
     -- the value also names the schema, because a database may have several queues
-    perform set_config('queuetop.day', current_date::text || current_schema, false);
+    perform pg_catalog.set_config('queuetop.day', current_date::text || current_schema, false);
 end $$;
 comment on function have_day() is 'Makes the partitions of today if they are missing, because no scheduler has run for '
     'a week: answers, lost leases and acts of operators write to them. Answers call it once a day and session';

@@ -3,7 +3,7 @@
 -- back: the row of the schedule is locked, next_run only grows, and cron_run has one row for each schedule and time.
 
 create or replace function cron_key(s schedule, due timestamptz) returns text
-language sql immutable set search_path from current as $$
+language sql immutable set search_path = pg_catalog, pg_temp as $$
     select 'cron:' || s.name || case when s.only_one then ''
         else to_char(due at time zone 'UTC',
                      '":"YYYY-MM-DD"T"HH24:MI:SS' || case when due > date_trunc('second', due) then '.US"Z"'

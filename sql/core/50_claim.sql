@@ -15,7 +15,7 @@
 
 create or replace function claim_fault(node text, n int, timeout interval) returns text
 language sql immutable parallel safe as $$
-    select case when (node <> '' and length(node) <= 200) is not true or n is null or timeout <= interval '0'
+    select case when (node <> '' and pg_catalog.length(node) <= 200) is not true or n is null or timeout <= interval '0'
                      or timeout > interval '365 days'
            then 'a claim names its node (1 to 200 characters), a number of jobs, and no timeout that is over or longer '
                 'than 365 days' end
@@ -41,7 +41,7 @@ declare
 begin
     -- || '' and + 0: by work_queue_queue, from the first free lease of the queue on. By the primary key it would read
     -- the leases of all queues, and stop late or never if those of its own are few
-    if cardinality(queues) = 1 then
+    if pg_catalog.cardinality(queues) = 1 then
         return array(
             select w.lease from work_queue w
             where w.queue || '' = queues[1] and w.lock_key is null and w.lease <> all(but)
@@ -53,7 +53,7 @@ begin
     for round in 1 .. 5 loop
         with candidates as materialized (
             select w.lease
-            from (select distinct unnest(queues) as queue) q
+            from (select distinct pg_catalog.unnest(queues) as queue) q
             cross join lateral (
                 select w.lease from work_queue w
                 where w.queue || '' = q.queue and w.lock_key is null and w.lease <> all(but)
@@ -66,7 +66,7 @@ begin
             select w.lease from work_queue w where w.lease = any(array(select lease from candidates))
               and w.lock_key is null
             order by w.lease + 0 limit find_free.n for update of w skip locked)
-        select array_agg(lease), (select count(*) from candidates) into r, m from locked_leases;
+        select pg_catalog.array_agg(lease), (select pg_catalog.count(*) from candidates) into r, m from locked_leases;
         exit when r is not null or m = 0;
     end loop;
     return r;
@@ -88,25 +88,25 @@ declare
     i     int;
 begin
     while jobs < n loop
-        batch := least(100, ceil((n - jobs)::float8 * cardinality(taken) / jobs))::int;
+        batch := least(100, pg_catalog.ceil((n - jobs)::float8 * pg_catalog.cardinality(taken) / jobs))::int;
         if queues is null then
-            select array_agg(z.lease), array_agg(z.size) into more, sizes from (
-                select w.lease, cardinality(w.seqs) as size from work_queue w
-                where w.lease > taken[cardinality(taken)] and w.lock_key is null
+            select pg_catalog.array_agg(z.lease), pg_catalog.array_agg(z.size) into more, sizes from (
+                select w.lease, pg_catalog.cardinality(w.seqs) as size from work_queue w
+                where w.lease > taken[pg_catalog.cardinality(taken)] and w.lock_key is null
                 order by w.lease limit batch for update skip locked) z;
         else
             more := find_free(node, queues, batch, taken);
-            select array_agg(cardinality(w.seqs) order by w.lease) into sizes from work_queue w
+            select pg_catalog.array_agg(pg_catalog.cardinality(w.seqs) order by w.lease) into sizes from work_queue w
             where w.lease = any(more);
         end if;
         exit when more is null or more = '{}';
         i := 1;
-        while i <= cardinality(more) and jobs + sizes[i] <= n loop
+        while i <= pg_catalog.cardinality(more) and jobs + sizes[i] <= n loop
             jobs := jobs + sizes[i];
             i := i + 1;
         end loop;
         taken := taken || more[:i - 1];
-        if i <= cardinality(more) and jobs < n then
+        if i <= pg_catalog.cardinality(more) and jobs < n then
             part := split(node, more[i], n - jobs, timeout, start, at);
             jobs := n;
         end if;
@@ -131,8 +131,8 @@ begin
     insert into work_queue (lease, batch_order, queue, priority, seqs, all_started, lock_key, started, lock_timeout,
                             version,
                             max_tries, history, lease_time, run_timeout, scattered)
-    select w.lease + cardinality(w.seqs) - split.n, w.batch_order, w.queue, w.priority, w.seqs[:split.n], start,
-           split.node, split.at,
+    select w.lease + pg_catalog.cardinality(w.seqs) - split.n, w.batch_order, w.queue, w.priority, w.seqs[:split.n],
+           start, split.node, split.at,
            split.at + coalesce(timeout, w.lease_time, interval '60 s'), w.version + 1, w.max_tries, w.history,
            w.lease_time, w.run_timeout, w.scattered
     from work_queue w where w.lease = split.lease returning lease into part;
@@ -150,7 +150,8 @@ language plpgsql as $$
 declare
     found   bigint[];
     stepped boolean := false; -- one step a claim at most
-    at      timestamptz := clock_timestamp(); -- not now(): the jobs start at this time, and rate limits count by it
+    -- not now(): the jobs start at this time, and rate limits count by it
+    at      timestamptz := pg_catalog.clock_timestamp();
 begin
     if claim_fault(node, n, timeout) is not null then
         raise '%', claim_fault(node, n, timeout) using errcode = 'QT007';
@@ -159,7 +160,7 @@ begin
         if queues is null then
             select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries,
                    at + coalesce(timeout, x.lease_time, interval '60 s'),
-                   x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
+                   x.run_timeout, pg_catalog.cardinality(x.seqs), case when x.scattered then array[x.lease] end
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x
             where x.lease >= (select t.free from tick t order by t.tick desc limit 1) and x.lock_key is null
@@ -169,7 +170,7 @@ begin
             found := find_free(node, queues, 1, '{}');
             select x.lease, x.version + 1, x.queue, x.priority, x.seqs, x.max_tries,
                    at + coalesce(timeout, x.lease_time, interval '60 s'),
-                   x.run_timeout, cardinality(x.seqs), case when x.scattered then array[x.lease] end
+                   x.run_timeout, pg_catalog.cardinality(x.seqs), case when x.scattered then array[x.lease] end
             into lease, version, queue, priority, seqs, max_tries, lease_until, run_timeout, jobs, leases
             from work_queue x where x.lease = found[1] and only_ours();
         end if;
@@ -193,7 +194,7 @@ begin
         end if;
         exit when stepped or not idle_step(node);
         stepped := true;
-        at := clock_timestamp();
+        at := pg_catalog.clock_timestamp();
     end loop;
 end $$;
 comment on function take_lease(text, int, interval, text[], boolean) is 'Claims n jobs. If it is one lease, whole or a '
@@ -237,7 +238,7 @@ begin
         w := take_lease(node, n, timeout, queues, start);
         exit when w.jobs is null;
         -- not now(): the scheduler's step may have taken some time, and a job may have expired meanwhile
-        at := clock_timestamp();
+        at := pg_catalog.clock_timestamp();
         if w.leases is null then
             return query
             select w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
@@ -246,8 +247,8 @@ begin
                    coalesce(j.run_timeout, w.run_timeout)
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
-              and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+              and j.seq between w.seqs[1] and w.seqs[pg_catalog.cardinality(w.seqs)]
+              and w.seqs[pg_catalog.width_bucket(j.seq, w.seqs)] = j.seq
               and (j.expires_at > at) is not false
             order by j.seq;
         else
@@ -282,7 +283,7 @@ comment on function drop_missing(bigint[], timestamptz) is 'Takes jobs out of cl
 create or replace function idle_step(node text) returns boolean
 language plpgsql set search_path from current as $$
 begin
-    return current_setting('transaction_isolation') = 'read committed'
+    return pg_catalog.current_setting('transaction_isolation') = 'read committed'
         and not exists (select from node_barred(idle_step.node))
         and (select not still(s.until) from scheduler s order by s.term desc limit 1)
         and (select s.cut + s.stolen > 0 from schedule('claim:' || node) s);

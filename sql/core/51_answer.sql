@@ -14,9 +14,10 @@ comment on function ms(timestamptz, timestamptz) is 'Milliseconds between two ti
 
 create or replace function answer_fits(leases bigint[], versions int[], seqs bigint[]) returns boolean
 language sql immutable parallel safe as $$
-    select fits(leases, cardinality(seqs)) and fits(versions, cardinality(seqs)) and fits(seqs, cardinality(seqs))
-       and array_position(leases, null) is null and array_position(versions, null) is null
-       and array_position(seqs, null) is null
+    select fits(leases, pg_catalog.cardinality(seqs)) and fits(versions, pg_catalog.cardinality(seqs))
+       and fits(seqs, pg_catalog.cardinality(seqs))
+       and pg_catalog.array_position(leases, null) is null and pg_catalog.array_position(versions, null) is null
+       and pg_catalog.array_position(seqs, null) is null
 $$;
 comment on function answer_fits(bigint[], int[], bigint[]) is 'Whether these arrays of an answer are in parallel and '
     'have no NULL. No SET, so that it is inlined';
@@ -39,7 +40,7 @@ language plpgsql as $$
 begin
     return query
     with given as materialized (
-        select min(o) as o, lease, version, seq
+        select pg_catalog.min(o) as o, lease, version, seq
         from unnest(leases, versions, seqs) with ordinality v (lease, version, seq, o)
         group by lease, version, seq
     ), matched as materialized (
@@ -49,8 +50,8 @@ begin
             select * from work_queue w where w.lease = g.lease and w.version = g.version
               and w.lock_key = leave_leases.node offset 0) w
     ), rest as materialized ( -- by ctid: whatever the planner estimates, it can't read all leases to find these
-        select w.at, array(select s from unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
-        from (select m.lease, coalesce(array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
+        select w.at, array(select s from pg_catalog.unnest(w.seqs) s where s <> all(g.seqs) order by s) as seqs
+        from (select m.lease, coalesce(pg_catalog.array_agg(m.seq) filter (where m.inside), '{}') as seqs from matched m
               group by m.lease) g
         cross join lateral (select w.ctid as at, w.seqs from work_queue w where w.lease = g.lease offset 0) w
     ), leases_gone as (
@@ -78,7 +79,7 @@ begin
     perform from work_queue w where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
       and only_ours()
     order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
-    till := clock_timestamp();
+    till := pg_catalog.clock_timestamp();
     return query
     with matched as materialized (
         select * from leave_leases(complete_rest.node, complete_rest.leases, versions, complete_rest.seqs)
@@ -89,15 +90,17 @@ begin
         where m.inside and only_ours()
     -- Sorted by seq, so that a job's position is found by binary search; a join would compare each job with each
     ), by_seq as materialized (
-        select array_agg(seq order by seq) as seqs, array_agg(o order by seq) as o,
-               array_agg(started order by seq) as started, array_agg(history order by seq) as history
+        select pg_catalog.array_agg(seq order by seq) as seqs, pg_catalog.array_agg(o order by seq) as o,
+               pg_catalog.array_agg(started order by seq) as started,
+               pg_catalog.array_agg(history order by seq) as history
         from jobs
     ), done_jobs as (
         delete from queue q using by_seq b
-        where q.id = any(array(select id from jobs)) and b.seqs[width_bucket(q.seq, b.seqs)] = q.seq
-        returning q.*, b.o[width_bucket(q.seq, b.seqs)] as o, b.history[width_bucket(q.seq, b.seqs)] as history,
-            least(till, greatest(complete_rest.started[b.o[width_bucket(q.seq, b.seqs)]],
-                                 b.started[width_bucket(q.seq, b.seqs)])) as began
+        where q.id = any(array(select id from jobs)) and b.seqs[pg_catalog.width_bucket(q.seq, b.seqs)] = q.seq
+        returning q.*, b.o[pg_catalog.width_bucket(q.seq, b.seqs)] as o,
+            b.history[pg_catalog.width_bucket(q.seq, b.seqs)] as history,
+            least(till, greatest(complete_rest.started[b.o[pg_catalog.width_bucket(q.seq, b.seqs)]],
+                                 b.started[pg_catalog.width_bucket(q.seq, b.seqs)])) as began
     ), history_rows as (
         insert into history (
 -- part: history_columns
@@ -108,17 +111,17 @@ begin
               from done_jobs j where history is distinct from 'n') ended
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-        select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)),
-               array_agg(ms(began, till))
+        select till, queue, priority, -pg_catalog.count(*), pg_catalog.count(*), pg_catalog.sum(ms(began, till)),
+               pg_catalog.array_agg(ms(changed, began)), pg_catalog.array_agg(ms(began, till))
         from done_jobs group by queue, priority
     )
-    select v.seq, case when done.o[width_bucket(v.first, done.o)] = v.first then 'done'
-                       when held.o[width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end
+    select v.seq, case when done.o[pg_catalog.width_bucket(v.first, done.o)] = v.first then 'done'
+                       when held.o[pg_catalog.width_bucket(v.first, held.o)] = v.first then 'gone' else 'lost' end
     -- a job that is named twice gets the same outcome twice
-    from (select z.seq, z.o, min(z.o) over (partition by z.lease, z.version, z.seq) as first
+    from (select z.seq, z.o, pg_catalog.min(z.o) over (partition by z.lease, z.version, z.seq) as first
           from unnest(complete_rest.leases, versions, complete_rest.seqs) with ordinality z (lease, version, seq, o)) v,
-         (select array_agg(m.o order by m.o) as o from matched m) held,
-         (select array_agg(j.o order by j.o) as o from done_jobs j) done
+         (select pg_catalog.array_agg(m.o order by m.o) as o from matched m) held,
+         (select pg_catalog.array_agg(j.o order by j.o) as o from done_jobs j) done
     order by v.o;
 end $$;
 comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete() for parts of '
@@ -127,9 +130,11 @@ comment on function complete_rest(text, bigint[], int[], bigint[], timestamptz[]
 create or replace function complete_some(node text, lease bigint, version int, seqs bigint[], started timestamptz[],
     results bytea[]) returns text[]
 language sql as $$
-    select array(select r.outcome from complete_rest(complete_some.node, array_fill(lease, array[cardinality(seqs)]),
-                                                     array_fill(version, array[cardinality(seqs)]), seqs,
-                                                     complete_some.started, results) r)
+    select array(select r.outcome
+                 from complete_rest(complete_some.node,
+                                    pg_catalog.array_fill(lease, array[pg_catalog.cardinality(seqs)]),
+                                    pg_catalog.array_fill(version, array[pg_catalog.cardinality(seqs)]), seqs,
+                                    complete_some.started, results) r)
     where only_ours()
 $$;
 comment on function complete_some(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_rest() for jobs '
@@ -146,7 +151,7 @@ declare
     began timestamptz;
     run   int;
 begin
-    update work_queue w set seqs = array_remove(w.seqs, complete_single.seqs[1])
+    update work_queue w set seqs = pg_catalog.array_remove(w.seqs, complete_single.seqs[1])
     where w.lease = complete_single.lease and w.version = complete_single.version and w.lock_key = complete_single.node
       and w.seqs @> complete_single.seqs and w.seqs <> complete_single.seqs
     returning w.queue, w.priority, w.started, w.history into w;
@@ -165,7 +170,7 @@ begin
     returning
 -- part: carried of=q.
             , q.id, q.created, q.changed, q.tries, q.payload, q.body, q.origin_id, q.last_action, q.error,
-            clock_timestamp() as till into j;
+            pg_catalog.clock_timestamp() as till into j;
     if not found then
         return array['gone'];
     end if;
@@ -195,11 +200,11 @@ create or replace function leave_lease(node text, lease bigint, version int, sai
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    update work_queue w set seqs = array(select s from unnest(w.seqs) s where s <> all(said))
+    update work_queue w set seqs = array(select s from pg_catalog.unnest(w.seqs) s where s <> all(said))
     where w.lease = leave_lease.lease and w.version = leave_lease.version and w.lock_key = leave_lease.node
       and said <@ w.seqs and not w.seqs <@ said and w.scattered is null and only_ours()
-    returning w.queue, w.priority, (select array_agg(s order by s) from unnest(said) s), w.started, w.history,
-        clock_timestamp()
+    returning w.queue, w.priority, (select pg_catalog.array_agg(s order by s) from pg_catalog.unnest(said) s),
+        w.started, w.history, pg_catalog.clock_timestamp()
     into queue, priority, seqs, started, history, till;
     same := seqs = said;
 end $$;
@@ -215,15 +220,13 @@ language plpgsql as $$
 declare
     w    record;
     done bigint[];
-    run  bigint;
-    runs int[];
-    wait int[];
+    run  bigint; runs int[]; wait int[];
 begin
     delete from work_queue w
     where w.lease = complete_one.lease and w.version = complete_one.version and w.lock_key = complete_one.node
       and (w.seqs = complete_one.seqs or w.seqs <@ complete_one.seqs) and w.scattered is null
     returning w.queue, w.priority, w.seqs, w.started, w.history, w.seqs = complete_one.seqs as same,
-        clock_timestamp() as till into w;
+        pg_catalog.clock_timestamp() as till into w;
     if not found then
         w := leave_lease(node, lease, version, seqs);
         if w.queue is null then
@@ -233,14 +236,14 @@ begin
     with done_job as (
         delete from queue q
         where q.queue = w.queue and q.priority = w.priority and q.state = 'ready'
-          and q.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)] and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
-          and only_ours()
+          and q.seq between w.seqs[1] and w.seqs[pg_catalog.cardinality(w.seqs)]
+          and w.seqs[pg_catalog.width_bucket(q.seq, w.seqs)] = q.seq and only_ours()
         returning
 -- part: carried of=q.
             , q.id, q.created, q.changed, q.seq, q.tries, q.payload, q.body, q.origin_id, q.last_action, q.error,
             least(w.till, case when complete_one.started is null then w.started else greatest(w.started,
-                complete_one.started[case when w.same then width_bucket(q.seq, w.seqs)
-                                          else array_position(complete_one.seqs, q.seq) end]) end) as began
+                complete_one.started[case when w.same then pg_catalog.width_bucket(q.seq, w.seqs)
+                                          else pg_catalog.array_position(complete_one.seqs, q.seq) end]) end) as began
     ), history_row as (
         insert into history (
 -- part: history_columns
@@ -248,25 +251,27 @@ begin
 -- part: history_values
         from (select j.*, w.till, w.queue, w.priority, 'completed'::job_state as ends_as, tries + 1 as ended_tries,
                      error as ended_error, last_action as ended_action, complete_one.node, w.history is null as keep,
-                     null::timestamptz as run_after, results[case when w.same then width_bucket(seq, w.seqs)
-                                  else array_position(complete_one.seqs, seq) end] as result
+                     null::timestamptz as run_after,
+                     results[case when w.same then pg_catalog.width_bucket(seq, w.seqs)
+                                  else pg_catalog.array_position(complete_one.seqs, seq) end] as result
               from done_job j where w.history is distinct from 'n') ended
     )
-    select array_agg(seq), array_agg(ms(changed, began)),
-           array_agg(ms(began, w.till)) filter (where complete_one.started is not null), -- else all have the same
-           sum(ms(began, w.till)) filter (where complete_one.started is not null)
+    select pg_catalog.array_agg(seq), pg_catalog.array_agg(ms(changed, began)),
+           pg_catalog.array_agg(ms(began, w.till)) filter (where complete_one.started is not null), -- else all the same
+           pg_catalog.sum(ms(began, w.till)) filter (where complete_one.started is not null)
     into done, wait, runs, run from done_job;
     if started is null then
-        runs := array_fill(ms(w.started, w.till), array[coalesce(cardinality(done), 0)]);
-        run := runs[1]::bigint * cardinality(done);
+        runs := pg_catalog.array_fill(ms(w.started, w.till), array[coalesce(pg_catalog.cardinality(done), 0)]);
+        run := runs[1]::bigint * pg_catalog.cardinality(done);
     end if;
     insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-    select w.till, w.queue, w.priority, -cardinality(done), cardinality(done), run, wait, runs where done is not null;
-    if cardinality(done) = cardinality(seqs) then
+    select w.till, w.queue, w.priority, -pg_catalog.cardinality(done), pg_catalog.cardinality(done), run, wait, runs
+    where done is not null;
+    if pg_catalog.cardinality(done) = pg_catalog.cardinality(seqs) then
         return null;
     end if;
     return array(select case when s = any(done) then 'done' when s = any(w.seqs) then 'gone' else 'lost' end
-                 from unnest(seqs) s where only_ours());
+                 from pg_catalog.unnest(seqs) s where only_ours());
 end $$;
 comment on function complete_one(text, bigint, int, bigint[], timestamptz[], bytea[]) is 'complete_jobs() for jobs '
     'that are all in one lease. The DELETE tries = first, because <@ compares each job with each; it returns what '
@@ -286,16 +291,17 @@ create or replace function check_extras(leases bigint[], versions int[], seqs bi
     results bytea[]) returns int
 language plpgsql stable as $$
 begin
-    if ((started is null or fits(started, cardinality(seqs)))
-        and (results is null or fits(results, cardinality(seqs)))) is not true then
+    if ((started is null or fits(started, pg_catalog.cardinality(seqs)))
+        and (results is null or fits(results, pg_catalog.cardinality(seqs)))) is not true then
         perform answer_check(leases, versions, seqs, '{started,results}',
                              array[array_size(started), array_size(results)]);
     end if;
     if results is not null then -- an IF of its own: a condition with a query in it would run the query each time
-        perform check_result(size) from (select max(octet_length(r)) as size from unnest(results) r) x
+        perform check_result(size)
+            from (select pg_catalog.max(pg_catalog.octet_length(r)) as size from pg_catalog.unnest(results) r) x
         where size > 1000;
     end if;
-    return cardinality(seqs);
+    return pg_catalog.cardinality(seqs);
 end $$;
 comment on function check_extras(bigint[], int[], bigint[], timestamptz[], bytea[]) is 'Raises if started or results '
     'are not in parallel to the jobs (QT007), or a result is too large (QT004). Returns the number of jobs';
@@ -309,7 +315,8 @@ language plpgsql as $$
 begin
     return query
     with given as materialized (
-        select lease, version, array_agg(seq) as seqs, array_agg(began) as began, array_agg(result) as results
+        select lease, version, pg_catalog.array_agg(seq) as seqs, pg_catalog.array_agg(began) as began,
+            pg_catalog.array_agg(result) as results
         from unnest(leases, versions, jobs, begun, answers) v (lease, version, seq, began, result) group by 1, 2
     ), found as materialized ( -- by ctid: whatever the planner estimates, it can't read all leases to find these
         select g.*, w.at from given g cross join lateral (
@@ -334,7 +341,7 @@ declare
 begin
     perform from work_queue w where w.lease = any(complete_whole.leases) and w.lock_key = complete_whole.node
     order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
-    till := clock_timestamp();
+    till := pg_catalog.clock_timestamp();
     with whole_leases as materialized (
         select * from leave_whole(complete_whole.node, complete_whole.leases, versions, complete_whole.seqs,
                                   complete_whole.started, complete_whole.results)
@@ -342,16 +349,16 @@ begin
     ), extra as materialized (
         select q.ctid as at, q.seq, w.lease, w.history,
                least(till, case when complete_whole.started is null then w.started
-                                else greatest(w.began[case when w.same then width_bucket(q.seq, w.said)
-                                                           else array_position(w.said, q.seq) end],
-                                                           w.started) end) as began,
+                                else greatest(w.started, w.began[
+                                    case when w.same then pg_catalog.width_bucket(q.seq, w.said)
+                                         else pg_catalog.array_position(w.said, q.seq) end]) end) as began,
                case when w.history is null and complete_whole.results is not null
-                    then w.results[case when w.same then width_bucket(q.seq, w.said)
-                                        else array_position(w.said, q.seq) end] end as result
+                    then w.results[case when w.same then pg_catalog.width_bucket(q.seq, w.said)
+                                        else pg_catalog.array_position(w.said, q.seq) end] end as result
         from whole_leases w cross join lateral ranges(w.seqs, w.scattered) r
         cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
-            and q.state = 'ready' and q.seq between r.low and r.high and w.seqs[width_bucket(q.seq, w.seqs)] = q.seq
-            offset 0) q
+            and q.state = 'ready' and q.seq between r.low and r.high
+            and w.seqs[pg_catalog.width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
     ), done_jobs as ( -- a job that somebody has changed since this statement began stays: it has moved
         delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready'
         returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload,
@@ -368,20 +375,21 @@ begin
               from done_jobs j where history is distinct from 'n') ended
     ), counted as (
         insert into delta (at, queue, priority, ready, completed, run_ms, waits, runs)
-        select till, queue, priority, -count(*), count(*), sum(ms(began, till)), array_agg(ms(changed, began)),
-               array_agg(ms(began, till))
+        select till, queue, priority, -pg_catalog.count(*), pg_catalog.count(*), pg_catalog.sum(ms(began, till)),
+               pg_catalog.array_agg(ms(changed, began)), pg_catalog.array_agg(ms(began, till))
         from done_jobs group by queue, priority
     ), missing as materialized ( -- jobs that were not deleted get their lease back
-        select x.lease, array_agg(x.seq order by x.seq) as seqs from extra x
-        where (select count(*) from extra) > (select count(*) from done_jobs)
+        select x.lease, pg_catalog.array_agg(x.seq order by x.seq) as seqs from extra x
+        where (select pg_catalog.count(*) from extra) > (select pg_catalog.count(*) from done_jobs)
           and x.seq <> all(array(select seq from done_jobs)) group by x.lease
     ), back as (
         insert into work_queue (lease, version, lock_key, lock_timeout, started, queue, priority, seqs, history)
-        select m.lease, w.version + 1, complete_whole.node, now(), w.started, w.queue, w.priority, m.seqs, w.history
-        from missing m join whole_leases w on w.lease = m.lease
+        select m.lease, w.version + 1, complete_whole.node, pg_catalog.now(), w.started, w.queue, w.priority, m.seqs,
+               w.history from missing m join whole_leases w on w.lease = m.lease
     )
-    select (select array_agg(seq) from done_jobs), (select array_agg(s) from whole_leases w, unnest(w.seqs) s),
-           (select array_agg(s) from missing m, unnest(m.seqs) s)
+    select (select pg_catalog.array_agg(seq) from done_jobs),
+           (select pg_catalog.array_agg(s) from whole_leases w, pg_catalog.unnest(w.seqs) s),
+           (select pg_catalog.array_agg(s) from missing m, pg_catalog.unnest(m.seqs) s)
     into done, held, moved;
 end $$;
 comment on function complete_whole(text, bigint[], int[], bigint[], timestamptz[], bytea[]) is 'complete_one() for '
@@ -394,8 +402,9 @@ returns bigint[]
 language sql as $$
     select array(
         select r.seq
-        from (select array_agg(lease) as leases, array_agg(version + 1) as versions, array_agg(seq) as seqs,
-                     array_agg(began) as started, array_agg(result) as results
+        from (select pg_catalog.array_agg(lease) as leases, pg_catalog.array_agg(version + 1) as versions,
+                     pg_catalog.array_agg(seq) as seqs,
+                     pg_catalog.array_agg(began) as started, pg_catalog.array_agg(result) as results
               from unnest(complete_moved.leases, complete_moved.versions, complete_moved.seqs, complete_moved.started,
                           complete_moved.results) v (lease, version, seq, began, result)
               where seq = any(moved)) v,
@@ -413,20 +422,20 @@ language plpgsql as $$
 declare
     c record;
     k text[];
-    n int := cardinality(seqs);
+    n int := pg_catalog.cardinality(seqs);
 begin
     if started is not null or results is not null then
         n := check_extras(leases, versions, seqs, started, results);
     end if;
-    if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
+    if pg_catalog.current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
     if n = 1 and leases[2] is null and versions[2] is null then -- by subscripts, which cost next to nothing
         return complete_single(node, leases[1], versions[1], seqs, started, results);
     end if;
-    if leases[1] = all(leases) and versions[1] = all(versions) and array_length(leases, 1) = n
-       and array_length(versions, 1) = n and array_upper(seqs, 1) = n and seqs[1] is not null
-       and array_position(seqs, null) is null then
+    if leases[1] = all(leases) and versions[1] = all(versions) and pg_catalog.array_length(leases, 1) = n
+       and pg_catalog.array_length(versions, 1) = n and pg_catalog.array_upper(seqs, 1) = n and seqs[1] is not null
+       and pg_catalog.array_position(seqs, null) is null then
         return complete_one(node, leases[1], versions[1], seqs, started, results);
     end if;
     if answer_fits(leases, versions, seqs) is not true then
@@ -436,25 +445,26 @@ begin
     if c.moved is not null then
         c.done := c.done || complete_moved(node, leases, versions, seqs, started, results, c.moved);
     end if;
-    if cardinality(c.done) = cardinality(seqs) then
+    if pg_catalog.cardinality(c.done) = pg_catalog.cardinality(seqs) then
         return null;
     elsif c.held is null then
         return array(select r.outcome from complete_rest(node, leases, versions, seqs, started, results) r
                      where only_ours());
     end if;
     with given as materialized (
-        select v.*, row_number() over (partition by z.ours order by o) as k, z.ours
+        select v.*, pg_catalog.row_number() over (partition by z.ours order by o) as k, z.ours
         from unnest(leases, versions, seqs) with ordinality v (lease, version, seq, o),
             lateral (select coalesce(v.seq = any(c.held), false) as ours) z
     ), rest as (
-        select r.* from (select array_agg(lease order by o) as l, array_agg(version order by o) as n,
-                                array_agg(seq order by o) as s,
-                                array_agg(complete_jobs.started[o] order by o) as b, array_agg(results[o] order by o)
-                                as t
-                         from given where not ours) x,
+        select r.*
+        from (select pg_catalog.array_agg(lease order by o) as l, pg_catalog.array_agg(version order by o) as n,
+                     pg_catalog.array_agg(seq order by o) as s,
+                     pg_catalog.array_agg(complete_jobs.started[o] order by o) as b,
+                     pg_catalog.array_agg(results[o] order by o) as t
+              from given where not ours) x,
              complete_rest(complete_jobs.node, x.l, x.n, x.s, x.b, x.t) with ordinality r (seq, outcome, k))
-    select array_agg(case when not v.ours then rest.outcome when v.seq = any(c.done) then 'done' else 'gone' end
-                     order by v.o)
+    select pg_catalog.array_agg(case when not v.ours then rest.outcome when v.seq = any(c.done) then 'done'
+                                else 'gone' end order by v.o)
     from given v left join rest on not v.ours and rest.k = v.k where only_ours() into k;
     return k;
 end $$;
@@ -471,7 +481,7 @@ declare
     trusted boolean := only_ours();
     said text[] := complete_jobs(node, leases, versions, seqs, started, results);
 begin
-    for i in 1 .. coalesce(cardinality(seqs), 0) loop -- RETURN QUERY would start one more statement
+    for i in 1 .. coalesce(pg_catalog.cardinality(seqs), 0) loop -- RETURN QUERY would start one more statement
         seq := seqs[i];
         outcome := coalesce(said[i], 'done');
         return next;
@@ -513,7 +523,7 @@ begin
     while rows = 0 loop -- from here on the same as claim()
         w := take_lease(node, n, timeout, queues, start);
         exit when w.jobs is null;
-        at := clock_timestamp();
+        at := pg_catalog.clock_timestamp();
         if w.leases is null then
             return query
             select null, w.lease, w.version, j.seq, j.id, j.queue, j.kind, j.priority::int, j.tries + 1,
@@ -522,8 +532,8 @@ begin
                    coalesce(j.run_timeout, w.run_timeout)
             from queue j
             where j.queue = w.queue and j.priority = w.priority and j.state = 'ready'
-              and j.seq between w.seqs[1] and w.seqs[cardinality(w.seqs)]
-              and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
+              and j.seq between w.seqs[1] and w.seqs[pg_catalog.cardinality(w.seqs)]
+              and w.seqs[pg_catalog.width_bucket(j.seq, w.seqs)] = j.seq
               and (j.expires_at > at) is not false
             order by j.seq;
         else
@@ -554,9 +564,9 @@ comment on type ended_try is 'A try that fail() ends. o: its position in the arr
 create or replace function back_off(tries int, base interval, most interval) returns interval
 language sql as $$
     -- computed in seconds, because an interval would overflow
-    select make_interval(secs => (0.8 + 0.4 * random()) *
+    select pg_catalog.make_interval(secs => (0.8 + 0.4 * pg_catalog.random()) *
         least(extract(epoch from coalesce(most, interval '1 h'))::float8,
-              extract(epoch from coalesce(base, interval '5 s'))::float8 * power(2, least(tries, 40))))
+              extract(epoch from coalesce(base, interval '5 s'))::float8 * pg_catalog.power(2, least(tries, 40))))
 $$;
 comment on function back_off(int, interval, interval) is 'How long a job waits that has failed, give or take a fifth. '
     'tries: how often it had failed before. No SET, so that it is inlined';
@@ -565,35 +575,35 @@ create or replace function end_tries(node text, till timestamptz, given ended_tr
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    trace_limit int;
+    trace_limit int := case when traces is not null then setting_int('trace_limit') end; -- most have none: no look-up
 begin
-    if traces is not null then -- most answers have none: they save a look-up
-        trace_limit := setting_int('trace_limit');
-    end if;
     with ended_tries as materialized (
-        select * from unnest(given) where only_ours()
+        select * from pg_catalog.unnest(given) where only_ours()
     -- Sorted by id, so that a job's position is found by binary search; a join would compare each job with each
     ), by_id as materialized (
-        select array_agg(id order by id) as ids, array_agg(becomes order by id) as becomes,
-               array_agg(tries order by id) as tries, array_agg(error order by id) as errors,
-               array_agg(due order by id) as due, array_agg(began order by id) as began,
-               array_agg(history order by id) as history, array_agg(new_seq order by id) as seqs
+        select pg_catalog.array_agg(id order by id) as ids, pg_catalog.array_agg(becomes order by id) as becomes,
+               pg_catalog.array_agg(tries order by id) as tries, pg_catalog.array_agg(error order by id) as errors,
+               pg_catalog.array_agg(due order by id) as due, pg_catalog.array_agg(began order by id) as began,
+               pg_catalog.array_agg(history order by id) as history, pg_catalog.array_agg(new_seq order by id) as seqs
         -- the new numbers keep the order of the old ones
-        from (select z.*, nextval('job_seq') as new_seq from (select * from ended_tries order by seq) z) z
+        from (select z.*, pg_catalog.nextval('job_seq') as new_seq from (select * from ended_tries order by seq) z) z
     ), kept_jobs as (
-        update queue q
-        set seq = b.seqs[width_bucket(q.id, b.ids)], state = b.becomes[width_bucket(q.id, b.ids)]::job_state,
-            changed = till, tries = b.tries[width_bucket(q.id, b.ids)], error = b.errors[width_bucket(q.id, b.ids)],
-            error_key = error_key(b.errors[width_bucket(q.id, b.ids)]),
-            run_after = case when b.becomes[width_bucket(q.id, b.ids)] = 'retry'
-                             then b.due[width_bucket(q.id, b.ids)] end
+        update queue q set seq = b.seqs[pg_catalog.width_bucket(q.id, b.ids)],
+            state = b.becomes[pg_catalog.width_bucket(q.id, b.ids)]::job_state,
+            changed = till, tries = b.tries[pg_catalog.width_bucket(q.id, b.ids)],
+            error = b.errors[pg_catalog.width_bucket(q.id, b.ids)],
+            error_key = error_key(b.errors[pg_catalog.width_bucket(q.id, b.ids)]),
+            run_after = case when b.becomes[pg_catalog.width_bucket(q.id, b.ids)] = 'retry'
+                             then b.due[pg_catalog.width_bucket(q.id, b.ids)] end
         from by_id b where q.id = any(array(select id from ended_tries where becomes <> 'cancelled'))
         returning q.queue, q.state, q.error_key
     ), cancelled_jobs as (
         delete from queue q using by_id b
         where q.id = any(array(select id from ended_tries where becomes = 'cancelled'))
-        returning q.*, b.began[width_bucket(q.id, b.ids)] as began, b.history[width_bucket(q.id, b.ids)] as history,
-            b.tries[width_bucket(q.id, b.ids)] as now_tries, b.errors[width_bucket(q.id, b.ids)] as last_error
+        returning q.*, b.began[pg_catalog.width_bucket(q.id, b.ids)] as began,
+            b.history[pg_catalog.width_bucket(q.id, b.ids)] as history,
+            b.tries[pg_catalog.width_bucket(q.id, b.ids)] as now_tries,
+            b.errors[pg_catalog.width_bucket(q.id, b.ids)] as last_error
     ), history_rows as (
         insert into history (
 -- part: history_columns
@@ -605,17 +615,20 @@ begin
     ), attempt_rows as (
         insert into attempt (job, number, seq, queue, node, started, ended, outcome, error, trace)
         select id, tries, seq, queue, end_tries.node, began, till,
-               case when becomes = 'cancelled' then 'cancelled' else outcome end, error, left(traces[o], trace_limit)
+               case when becomes = 'cancelled' then 'cancelled' else outcome end, error,
+               pg_catalog.left(traces[o], trace_limit)
         from ended_tries
     )
     insert into delta (at, queue, priority, error_key, ready, retry, failed, fails, retried, cancelled, min_after)
-    select till, queue, priority, null, -count(*), count(*) filter (where becomes = 'retry'),
-           count(*) filter (where becomes = 'failed'), count(*) filter (where becomes = 'failed'),
-           count(*) filter (where becomes = 'retry'), count(*) filter (where becomes = 'cancelled'),
-           min(due) filter (where becomes = 'retry')
+    select till, queue, priority, null, -pg_catalog.count(*), pg_catalog.count(*) filter (where becomes = 'retry'),
+           pg_catalog.count(*) filter (where becomes = 'failed'),
+           pg_catalog.count(*) filter (where becomes = 'failed'),
+           pg_catalog.count(*) filter (where becomes = 'retry'),
+           pg_catalog.count(*) filter (where becomes = 'cancelled'),
+           pg_catalog.min(due) filter (where becomes = 'retry')
     from ended_tries group by queue, priority
     union all
-    select till, queue, 0, error_key, 0, 0, count(*), 0, 0, 0, null from kept_jobs where state = 'failed'
+    select till, queue, 0, error_key, 0, 0, pg_catalog.count(*), 0, 0, 0, null from kept_jobs where state = 'failed'
     group by queue, error_key;
 end $$;
 comment on function end_tries(text, timestamptz, ended_try[], text[]) is 'Writes what fail() has decided: the jobs, or '
@@ -631,10 +644,9 @@ language plpgsql security definer set search_path from current set enable_seqsca
 #variable_conflict use_column
 declare
     trusted boolean := only_ours(); error_limit int := setting_int('error_limit');
-    till        timestamptz;
+    till        timestamptz; tries ended_try[];
     held        bigint[]; -- positions of the jobs whose leases this node holds, sorted
     ended       bigint[]; -- positions of the tries, sorted
-    tries       ended_try[];
 begin
     if seqs[2] is not null or seqs[1] is null or leases[1] is null or versions[1] is null or errors[1] is null
        or leases[2] is not null or versions[2] is not null or errors[2] is not null or traces is not null
@@ -644,21 +656,22 @@ begin
                                    array_size(final), array_size(outcomes)]);
     end if;
     if interval '365 days' < any(retry_in) then
-        raise 'a retry comes within 365 days, not in %', (select max(r) from unnest(retry_in) r)
+        raise 'a retry comes within 365 days, not in %', (select pg_catalog.max(r) from pg_catalog.unnest(retry_in) r)
             using errcode = 'QT007';
     end if;
-    if current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
+    if pg_catalog.current_setting('queuetop.day', true) is distinct from current_date::text || current_schema then
         perform have_day();
     end if;
     perform from work_queue w where w.lease = any(fail.leases) and w.lock_key = fail.node
     order by w.lease + 0 for update; -- + 0: by the list, as 10_tables says
-    till := clock_timestamp();
+    till := pg_catalog.clock_timestamp();
     with matched as materialized (
         select * from leave_leases(fail.node, fail.leases, versions, fail.seqs)
     )
-    select (select array_agg(m.o order by m.o) from matched m), array_agg(m.o order by m.o), array_agg((
-        m.o, q.id, q.queue, q.priority, q.tries + 1, m.seq, m.history,
-        least(till, greatest(fail.started[m.o], m.started)), left(coalesce(fail.errors[m.o], ''), error_limit),
+    select (select pg_catalog.array_agg(m.o order by m.o) from matched m), pg_catalog.array_agg(m.o order by m.o),
+           pg_catalog.array_agg((m.o, q.id, q.queue, q.priority, q.tries + 1, m.seq, m.history,
+        least(till, greatest(fail.started[m.o], m.started)),
+        pg_catalog.left(coalesce(fail.errors[m.o], ''), error_limit),
         case when outcomes[m.o] in ('timeout', 'lost', 'cancelled') then outcomes[m.o] else 'failed' end,
         case when q.cancel_asked is not null or coalesce(outcomes[m.o], 'failed') = 'cancelled' then 'cancelled'
              when coalesce(final[m.o], false) or q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5) then 'failed'
@@ -674,10 +687,10 @@ begin
     end if;
     return query
     select v.seq, case when ended[v.at] = v.first then (tries[v.at]).becomes
-                       when held[width_bucket(v.first, held)] = v.first then 'gone' else 'lost' end,
+                       when held[pg_catalog.width_bucket(v.first, held)] = v.first then 'gone' else 'lost' end,
            case when ended[v.at] = v.first and (tries[v.at]).becomes = 'retry' then (tries[v.at]).due end
-    from (select z.seq, z.o, z.first, width_bucket(z.first, ended) as at
-          from (select y.seq, y.o, min(y.o) over (partition by y.lease, y.version, y.seq) as first
+    from (select z.seq, z.o, z.first, pg_catalog.width_bucket(z.first, ended) as at
+          from (select y.seq, y.o, pg_catalog.min(y.o) over (partition by y.lease, y.version, y.seq) as first
                 from unnest(fail.leases, versions, fail.seqs) with ordinality y (lease, version, seq, o)) z) v
     where only_ours() order by v.o;
 end $$;
@@ -700,8 +713,9 @@ begin
     if by > interval '365 days' then
         raise 'a lease is extended by 365 days at most, not by %', by using errcode = 'QT007';
     end if;
-    if (fits(leases, cardinality(leases)) and fits(versions, cardinality(leases))
-        and array_position(leases, null) is null and array_position(versions, null) is null) is not true then
+    if (fits(leases, pg_catalog.cardinality(leases)) and fits(versions, pg_catalog.cardinality(leases))
+        and pg_catalog.array_position(leases, null) is null
+        and pg_catalog.array_position(versions, null) is null) is not true then
         perform arrays_check('{leases,versions}', array[array_size(leases), array_size(versions)],
                              array[first_null(leases), first_null(versions)]);
     end if;
@@ -714,9 +728,9 @@ begin
               and w.lock_key = extend.node for update) w
     ), extended as (
         update work_queue w
-        set lock_timeout = greatest(w.lock_timeout, now() + extend.by),
+        set lock_timeout = greatest(w.lock_timeout, pg_catalog.now() + extend.by),
             started_seqs = case when extend.started_seqs is null or w.all_started then w.started_seqs else
-                array(select s from unnest(w.seqs) s where s = any(extend.started_seqs)
+                array(select s from pg_catalog.unnest(w.seqs) s where s = any(extend.started_seqs)
                         or s = any(coalesce(w.started_seqs, '{}'))) end
         from locked_leases l where w.lease = l.lease
         returning w.lease, w.version, w.lock_timeout, w.queue, w.priority, w.seqs, w.scattered)
@@ -744,14 +758,15 @@ begin
     if answer_fits(leases, versions, seqs) is not true then
         perform answer_check(leases, versions, seqs);
     end if;
-    select coalesce(array_agg(lease), '{}') into mine from (
+    select coalesce(pg_catalog.array_agg(lease), '{}') into mine from (
         select w.lease
         from (select distinct v.lease, v.version from unnest(give_back.leases, versions) v (lease, version)
               order by v.lease, v.version) g
         cross join lateral (select w.lease from work_queue w where w.lease = g.lease and w.version = g.version
                             and w.lock_key = give_back.node for update) w) z;
     perform scheduler_lock(true);
-    select coalesce(array_agg(t.seq), '{}') into back from take_back(mine, false, false, null, coalesce(seqs, '{}')) t
+    select coalesce(pg_catalog.array_agg(t.seq), '{}') into back
+    from take_back(mine, false, false, null, coalesce(seqs, '{}')) t
     where only_ours();
     return query
     select v.seq, case when v.seq = any(back) then 'given back' when v.lease = any(mine) then 'gone' else 'lost' end
@@ -768,7 +783,7 @@ create or replace function complete_job(node text, lease bigint, version int, se
 language sql security definer set search_path from current as $$
     select only_ours();
     select outcome from complete(node, array[lease], array[version], array[seq], null::timestamptz[],
-                                 array[convert_to(result, 'UTF8')])
+                                 array[pg_catalog.convert_to(result, 'UTF8')])
 $$;
 comment on function complete_job(text, bigint, int, bigint, text) is 'complete() for one job; returns its outcome';
 
@@ -787,8 +802,8 @@ declare
 begin
     select * into r from extend(node, array[lease], array[version], by);
     if r.outcome = 'lost' then
-        raise 'lease lost' using errcode = 'QT001', detail = format('lease %s, version %s is not held by %s', lease,
-                version, node);
+        raise 'lease lost' using errcode = 'QT001',
+            detail = pg_catalog.format('lease %s, version %s is not held by %s', lease, version, node);
     end if;
     return r.lease_until;
 end $$;

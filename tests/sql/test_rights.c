@@ -527,6 +527,116 @@ test_open_transaction(void **state)
     PQfinish(c);
 }
 
+/* Functions of the names that ours call, whose arguments fit some call better than those of the
+ * server's own functions. */
+static const char namesakes[] =
+    "do $do$ declare f record; begin for f in"
+    " with called as (select distinct m[1] as name from pg_proc p, regexp_matches(p.prosrc,"
+    " '([a-z_0-9]+)\\(', 'g') m where p.pronamespace = 'queues'::regnamespace),"
+    " kinds as (select k, format_type(t, null) as type, case when format_type(t, null) ~ 'array$'"
+    "  then k || '[]' when format_type(t, null) ~ '^any' then k when t in ('name'::regtype,"
+    "  'regclass'::regtype, '\"any\"'::regtype) then 'text' else format_type(t, null) end as fit"
+    "  from (select oid from pg_type where typnamespace = 'pg_catalog'::regnamespace) y (t),"
+    "  unnest('{bigint,int,text,uuid,bytea,interval,timestamptz,boolean}'::text[]) k),"
+    " fits as (select p.proname as name, min(case when p.proretset then 'setof ' else '' end ||"
+    "  (select fit from kinds where type = format_type(p.prorettype, null) and kinds.k = e)) as"
+    "  result, a.args from called c join pg_proc p on p.proname = c.name,"
+    "  unnest('{bigint,int,text,uuid,bytea,interval,timestamptz,boolean}'::text[]) e,"
+    "  lateral (select string_agg(fit, ', ' order by n) from unnest(p.proargtypes) with"
+    "   ordinality v (t, n) join kinds on type = format_type(t, null) and kinds.k = e) a (args)"
+    "  where p.pronamespace = 'pg_catalog'::regnamespace and p.pronargs between 1 and 4"
+    "  and p.prokind <> 'p' and p.provariadic = 0"
+    "  and not '{internal,cstring,trigger}'::regtype[] && p.proargtypes::regtype[] group by 1, 3)"
+    " select format('create function queues.%I(%s) returns %s language plpgsql as %L', name, args,"
+    "  result, 'begin raise ''mallory runs as %'', current_user; end') as run from fits"
+    "  where result || args !~ 'any|record|range|internal' and to_regprocedure(format("
+    "   'pg_catalog.%I(%s)', name, args)) is null loop execute f.run; end loop; end $do$";
+
+/* What a pusher and a worker call before such a function is there, and then. */
+static const char *const pusher_first[] = {"select queues.push_text('q', 'x')",
+                                           "select queues.push_bytes('q', 'x')",
+                                           "select queues.push('q')",
+                                           "select queues.push('q', '{}')",
+                                           "select queues.push_many(null, '{q}')",
+                                           NULL};
+static const char *const pusher_then[] = {
+    "select queues.push_text('q', 'x', unique_key => 'a') from generate_series(1, 2)",
+    "select queues.push_text('q', repeat('x', 2000), kind => 'k', max_tries => 3,"
+    " delay => '1 h', concurrency_key => 'c')",
+    "select queues.push_bytes('q', 'x', id => '" FIRST "') from generate_series(1, 2)",
+    "select queues.push('q', '{}', run_timeout => '9 s', expires_at => now() + '1 h')",
+    "select queues.push('q', to_json(repeat('x', 2000)))",
+    "select queues.push_many(null, '{q,q}', unique_keys => '{b,b}')",
+    "select queues.push_many('{" FIRST "," FIRST "}', '{q,q}')",
+    "select queues.push_many('{" FIRST "}', '{q}', again => true)",
+    "select queues.push_many(null, '{q,q}', delays => '{1 h,2 h}', payloads => '{1,2}')",
+    NULL};
+static const char *const worker_first[] = {
+    "create temp table held as select * from queues.claim('n', 1)",
+    "select queues.extend('n', '{1}', '{1}', '1 h')",
+    "select queues.fail('n', '{1}', '{1}', '{1}', '{x}')",
+    "select queues.complete('n', '{1}', '{1}', '{1}')",
+    "select queues.complete_job('n', 1, 1, 1)",
+    NULL};
+static const char *const worker_then[] = {
+    "insert into held select * from queues.claim('n', 3)",
+    "insert into held select * from queues.claim('n', 2, queues => '{q}')",
+    "insert into held select * from queues.claim('n', 2, '1 h', '{q,r}')",
+    "insert into held select * from queues.claim('n', 25, start => false)",
+    "select queues.extend('n', array_agg(lease), array_agg(version), '2 h', array_agg(seq)) from "
+    "held",
+    "select queues.fail('n', array[lease], array[version], array[seq], '{x}', '{t}') from held "
+    "limit 1",
+    "select queues.fail('n', array_agg(lease), array_agg(version), array_agg(seq), array_agg("
+    "'x'::text), retry_in => array_agg(interval '1 s')) from (select * from held limit 3) h",
+    "select queues.complete('n', array[lease], array[version], array[seq]) from held offset 4 "
+    "limit 1",
+    "select queues.complete_job('n', lease, version, seq, 'x') from held offset 5 limit 1",
+    "select queues.complete('n', array_agg(lease), array_agg(version), array_agg(seq), results =>"
+    " array_agg('x'::bytea)) from (select * from held offset 6 limit 2) h",
+    "select queues.complete('n', array_agg(lease), array_agg(version), array_agg(seq)) from held "
+    "where lease = (select max(lease) from held)",
+    "select queues.complete('n', array_agg(lease), array_agg(version), array_agg(seq)) from held",
+    NULL};
+
+static void
+call_all(PGconn *conn, const char *const *calls)
+{
+    for (; *calls; calls++)
+        if (*pg_try(conn, "%s", *calls))
+            fail_msg("%s: %s", *calls, PQerrorMessage(conn));
+}
+
+/* No plan is made anew for a new function. So one that is committed after the right to create was
+ * taken away is not refused by a session that has looked before: what pushes and works names the
+ * schema of each function of the server. */
+static void
+test_namesakes(void **state)
+{
+    PGconn *c = core_new("namesakes"), *his = core_join("namesakes");
+    PGconn *pusher = core_join("namesakes"), *worker = core_join("namesakes");
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "select t.many('q', 'a', 30), t.many('q', 'b', 10, 3), t.many('r', 'c', 5);"
+              "select schedule('s'); reset search_path;"
+              "grant create, usage on schema queues to mallory");
+    pg_run(his, "begin; set local role mallory; %s", namesakes);
+    pg_run(c, "revoke create on schema queues from mallory");
+    pg_run(pusher, "set role queues_pusher; set search_path = pg_catalog");
+    pg_run(worker, "set role queues_worker; set search_path = pg_catalog");
+    call_all(worker, worker_first); /* a session's first table makes all sessions look again */
+    call_all(pusher, pusher_first);
+    pg_run(his, "commit");
+    check_refusal(c, "select queues.pause(gen_random_uuid(), 'q')");
+    call_all(pusher, pusher_then);
+    call_all(worker, worker_then);
+    PQfinish(worker);
+    PQfinish(pusher);
+    PQfinish(his);
+    PQfinish(c);
+}
+
 /* Who can become the owner is no stranger: a member, and who may make himself one. Everybody else
  * is, also a role that the owner has made, and from version 16 on a member that can't become it. */
 static void
@@ -571,7 +681,7 @@ main(void)
         cmocka_unit_test(test_matrix),          cmocka_unit_test(test_page),
         cmocka_unit_test(test_definers),        cmocka_unit_test(test_after_a_wait),
         cmocka_unit_test(test_old_transaction), cmocka_unit_test(test_open_transaction),
-        cmocka_unit_test(test_memberships),
+        cmocka_unit_test(test_namesakes),       cmocka_unit_test(test_memberships),
     };
 
     return cmocka_run_group_tests(tests, set_up, core_teardown);
