@@ -242,7 +242,7 @@ replay_new(struct loop *l, const char *file, struct db *db, struct adapter *a, s
     r->recording = recording;
     r->at = -1;
     r->speed = SPEED_ONE;
-    r->store = store_new_still(l, db, a, asked, r);
+    r->store = store_new_injected(l, db, a, asked, r);
     find_start(r);
     if (r->state.n == 0 && r->err.kind != ERR_NONE) {
         *e = r->err;

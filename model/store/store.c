@@ -71,14 +71,14 @@ store_new(struct loop *l, struct db *watcher, struct adapter *a, const char *sch
 /* A store of a recording. It plans no questions (alive is false), and looks like a connected store.
  */
 struct store *
-store_new_still(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
-                void *ctx)
+store_new_injected(struct loop *l, struct db *db, struct adapter *a, void (*asked)(void *ctx),
+                   void *ctx)
 {
     struct store *s = make_store(l, db, a, NULL, 1000);
 
     s->alive = s->clock_stands = false;
     s->source.open = true;
-    s->still = (struct still){.on = true, .asked = asked, .ctx = ctx};
+    s->injected = (struct injected){.on = true, .asked = asked, .ctx = ctx};
     return s;
 }
 
@@ -98,7 +98,7 @@ store_free(struct store *s)
 {
     if (!s)
         return;
-    s->alive = s->still.on = false;
+    s->alive = s->injected.on = false;
     if (s->pace.timer)
         loop_cancel(s->loop, s->pace.timer);
     for (int t = 0; t < TOPIC_COUNT; t++) {

@@ -254,16 +254,16 @@ struct store_answer {
 typedef void store_observer_fn(void *ctx, const struct store_answer *a);
 void store_record(struct store *s, store_observer_fn *fn, void *ctx);
 
-/* A store that asks no server: the caller feeds answers to it. The store calls asked() when it
+/* A store that asks no server: the caller gives it the answers. The store calls asked() when it
  * lacks answers. db and adapter as in store_new. */
-struct store *store_new_still(struct loop *l, struct db *db, struct adapter *a,
-                              void (*asked)(void *ctx), void *ctx);
+struct store *store_new_injected(struct loop *l, struct db *db, struct adapter *a,
+                                 void (*asked)(void *ctx), void *ctx);
 /* Takes over the tables. If the key of the answer is not the one that the store asks for, the topic
  * gets an error that says so. */
 void store_inject(struct store *s, struct store_answer *a);
 void store_inject_clock(struct store *s, int64_t now_ms); /* the time that is shown */
 void store_inject_reset(struct store *s);                 /* forgets all answers before a jump to
                                                            another time */
-void store_inject_done(struct store *s); /* topics that are wanted but were not fed get an error */
+void store_inject_done(struct store *s); /* wanted topics without an answer get an error */
 
 #endif

@@ -82,7 +82,8 @@ own_timeout_ms(const struct store *s, enum topic t)
 static int64_t
 planned_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
 {
-    int pace = slot->info.wanted && !s->still.on ? topic_kinds[t].pace : store_observer_pace(s, t);
+    int pace =
+        slot->info.wanted && !s->injected.on ? topic_kinds[t].pace : store_observer_pace(s, t);
 
     return (int64_t)s->pace.interval_ms * (pace ? pace : topic_kinds[t].pace);
 }
@@ -95,7 +96,7 @@ pause_ms(const struct store *s, const struct topic_slot *slot)
 
     if (slot->info.err.kind != ERR_NONE && work > FAILED_COST_US)
         work = FAILED_COST_US;
-    return s->still.on ? 0 : budget_pause_ms(&s->pace.budget, work);
+    return s->injected.on ? 0 : budget_pause_ms(&s->pace.budget, work);
 }
 
 /* Between two refreshes if there were no budget. */
@@ -107,7 +108,7 @@ unpaused_ms(const struct store *s, const struct topic_slot *slot, enum topic t)
     if (slot->info.err.kind != ERR_NONE && slot->info.err.kind != ERR_TIMEOUT &&
         wait < ERROR_WAIT_MS)
         wait = ERROR_WAIT_MS;
-    if (!s->still.on && wait < COSTLY_WAIT_MS && is_costly(s, t))
+    if (!s->injected.on && wait < COSTLY_WAIT_MS && is_costly(s, t))
         wait = COSTLY_WAIT_MS;
     return wait > cost ? wait : cost;
 }
@@ -381,8 +382,8 @@ store_plan(struct store *s)
 {
     int64_t now = clock_ms(), next = -1, wait = budget_wait_ms(&s->pace.budget, now);
 
-    if (s->still.on && s->still.asked)
-        s->still.asked(s->still.ctx);
+    if (s->injected.on && s->injected.asked)
+        s->injected.asked(s->injected.ctx);
     if (!s->alive)
         return;
     s->pace.budget.slowed = false;

@@ -13,15 +13,15 @@
 int64_t
 store_clock(const struct store *s)
 {
-    return s->still.on ? s->still.now_ms : clock_ms();
+    return s->injected.on ? s->injected.now_ms : clock_ms();
 }
 
 void
 store_inject_clock(struct store *s, int64_t now_ms)
 {
-    if (now_ms / 100 != s->still.now_ms / 100)
+    if (now_ms / 100 != s->injected.now_ms / 100)
         store_touch(s);
-    s->still.now_ms = now_ms;
+    s->injected.now_ms = now_ms;
 }
 
 static void

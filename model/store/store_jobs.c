@@ -277,7 +277,7 @@ store_end_jobs(struct store *s)
 {
     struct jobs_window *w = &s->jobs.window;
 
-    if (s->still.on || !adapter_has(s->adapter, SEC_JOBS_BACK) || w->resume)
+    if (s->injected.on || !adapter_has(s->adapter, SEC_JOBS_BACK) || w->resume)
         return false;
     for (int i = 0; i < PARAM_TOTAL; i++)
         if (w->filter.terms.value[i] && i != PARAM_QUEUE && i != PARAM_STATES)

@@ -34,8 +34,8 @@ store_watch(struct store *s, bool on)
 int
 store_observer_pace(const struct store *s, enum topic t)
 {
-    int observer = s->observer.fn || s->still.on ? paces[t] : 0;
-    int watch = s->observer.watched && !s->still.on ? watch_paces[t] : 0;
+    int observer = s->observer.fn || s->injected.on ? paces[t] : 0;
+    int watch = s->observer.watched && !s->injected.on ? watch_paces[t] : 0;
 
     return !observer || (watch && watch < observer) ? watch : observer;
 }

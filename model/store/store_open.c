@@ -28,8 +28,8 @@ store_set_clock(struct store *s, int64_t server_ms)
 int64_t
 store_now_ms(const struct store *s)
 {
-    if (s->still.on)
-        return s->still.now_ms;
+    if (s->injected.on)
+        return s->injected.now_ms;
     if (s->once)
         return s->source.server_ms;
     if (s->clock_stands)

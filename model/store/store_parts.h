@@ -75,7 +75,7 @@ struct jobs_window {
     bool at_end;
 };
 
-struct still { /* nobody is asked: a recording feeds us */
+struct injected { /* nobody is asked: a recording gives the answers */
     bool on;
     int64_t now_ms;
     void (*asked)(void *ctx);
@@ -192,7 +192,7 @@ struct store {
     struct source_facts source;
     struct pace pace;
     struct observer observer;
-    struct still still; /* store_inject.c */
+    struct injected injected; /* store_inject.c */
 
     struct queues_topic queues;
     struct jobs_topic jobs;

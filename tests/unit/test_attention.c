@@ -37,7 +37,7 @@ set_up(void **state)
     scene.loop = loop_new();
     scene.db = db_new(NULL, NULL);
     scene.all = adapter_open(NULL, &e);
-    *state = store_new_still(scene.loop, scene.db, scene.all, NULL, NULL);
+    *state = store_new_injected(scene.loop, scene.db, scene.all, NULL, NULL);
     feed(*state, "adapter", START,
          fake_table("adapter title schema", "native|queuetop|queues", NULL));
     return 0;

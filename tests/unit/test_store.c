@@ -481,7 +481,7 @@ test_replayed(void **state)
     struct loop *loop = loop_new();
     struct db *db = db_new(NULL, NULL);
     struct adapter *all = adapter_open(NULL, &e);
-    struct store *s = store_new_still(loop, db, all, NULL, NULL);
+    struct store *s = store_new_injected(loop, db, all, NULL, NULL);
     struct result *t = fake_table("adapter title schema", "minion|Minion|jobs", NULL);
 
     (void)state;

@@ -234,17 +234,17 @@ static bool
 find_editor(struct editor *ed, struct err *e)
 {
     static const char *const usual[] = {"editor", "nano", "vi"};
-    const char *wish = getenv("VISUAL");
+    const char *command = getenv("VISUAL");
     int n = 0;
 
-    if (!wish || !*wish)
-        wish = getenv("EDITOR");
-    for (int i = 0; i < 3 && (!wish || !*wish); i++)
+    if (!command || !*command)
+        command = getenv("EDITOR");
+    for (int i = 0; i < 3 && (!command || !*command); i++)
         if (child_find(usual[i], &ed->path, e))
-            wish = usual[i];
-    if (!wish || !*wish)
+            command = usual[i];
+    if (!command || !*command)
         return fail(e, ERR_USAGE, "no editor: set VISUAL or EDITOR");
-    ed->line = xstrdup(wish);
+    ed->line = xstrdup(command);
     char *rest = ed->line, *word;
     while (n < WORDS && (word = strsep(&rest, " \t")))
         if (*word)
