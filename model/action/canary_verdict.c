@@ -183,20 +183,6 @@ find_paused(const struct tried_job *jobs, int n, const struct rowset *queues)
     return NULL;
 }
 
-/* Whether a node's list of queues ("" = all) holds this one. */
-static bool
-takes_queue(const char *list, const char *queue)
-{
-    size_t len = strlen(queue);
-
-    if (!*list)
-        return true;
-    for (const char *s = list; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL)
-        if (!strncmp(s, queue, len) && (s[len] == ',' || !s[len]))
-            return true;
-    return false;
-}
-
 /* Says that no worker takes the queue: no worker is alive, or each living worker has named its
  * queues and this queue is not among them. */
 static char *
@@ -212,7 +198,7 @@ find_idle(const char *queue, const struct life_row *life, const struct rowset *n
     for (int i = 0; i < nodes->n; i++) {
         enum node_state state = node_state(&n[i]);
         bool is_over = state == NODE_DEAD || state == NODE_STOPPED;
-        if (!is_over && state != NODE_DRAINING && takes_queue(n[i].queues, queue))
+        if (!is_over && state != NODE_DRAINING && node_takes(n[i].queues, queue))
             return NULL;
         living += !is_over;
     }

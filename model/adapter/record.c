@@ -222,6 +222,19 @@ node_is_gone(const struct node_row *n)
     return state == NODE_DEAD || state == NODE_UNKNOWN;
 }
 
+bool
+node_takes(const char *queues, const char *queue)
+{
+    size_t len = strlen(queue);
+
+    if (!*queues)
+        return true;
+    for (const char *at = queues; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, queue, len) && (at[len] == ',' || !at[len]))
+            return true;
+    return false;
+}
+
 int64_t
 node_held(const struct node_row *n)
 {

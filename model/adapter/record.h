@@ -136,6 +136,8 @@ extern const char
     *const node_states[]; /* the words, by enum node_state from NODE_UP on; NULL ends */
 /* Nobody works there any more, as far as is known: dead, or it never registered. */
 bool node_is_gone(const struct node_row *n);
+/* Whether a node with this list of queues, "a,b" or "" for all, takes jobs of the queue. */
+bool node_takes(const char *queues, const char *queue);
 /* What the node holds: its leases. If leases are not known there: the jobs that run there. */
 int64_t node_held(const struct node_row *n);
 /* The jobs of a node are of three kinds. Lost: all jobs of a dead node, and those of expired

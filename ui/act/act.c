@@ -314,17 +314,6 @@ app_action_update(struct app *a)
 
 /* --- what it is for -------------------------------------------------------------------------- */
 
-struct target
-act_target(const struct app *a)
-{
-    struct view *v = app_view(a);
-    struct target t = {.kind = TARGET_NONE, .name = "", .state = ""};
-
-    if (v->ops->target)
-        v->ops->target(v, &t);
-    return t;
-}
-
 void
 act_ask(struct app *a, const struct intent *intent)
 {
@@ -350,9 +339,9 @@ act_no_target(const struct app *a, enum act act)
 {
     const char *why = act_no_one(a, act);
 
-    if (!why && act_target(a).kind == TARGET_NONE)
+    if (!why && app_target(a).kind == TARGET_NONE)
         why = app_no_row(a);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     if (!why && (t.nnames > 1 || t.ngroups > 1) && !act_takes_many(&t, act))
         why = "several are marked: U unmarks them";
     return why;
@@ -379,7 +368,7 @@ no_named(const struct app *a, int act)
 void
 on_named(struct app *a, int act)
 {
-    const char *name = act_target(a).name;
+    const char *name = app_target(a).name;
     enum param target = act_infos[act].target;
 
     if (target == PARAM_QUEUE || target == PARAM_NODE) {
@@ -406,7 +395,7 @@ no_requeue(const struct app *a, int act)
     static const char *const requeued[] = {"failed",    "retry",     "scheduled",
                                            "completed", "cancelled", NULL};
     const char *why = act_no_target(a, (enum act)act);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     if (why)
         return why;
@@ -422,13 +411,13 @@ no_requeue_all(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
 
-    return why || act_target(a).where ? why : "no filter on this screen";
+    return why || app_target(a).where ? why : "no filter on this screen";
 }
 
 void
 on_requeue_all(struct app *a, int act)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     t.all = true;
     t.kind = TARGET_JOBS;
@@ -443,7 +432,7 @@ no_cancel(const struct app *a, int act)
     static const char *const unfinished[] = {"running", "retry",   "scheduled",
                                              "ready",   "blocked", NULL};
     const char *why = act_no_target(a, (enum act)act);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     if (why)
         return why;
@@ -475,13 +464,13 @@ const char *
 no_pause(const struct app *a, int arg)
 {
     (void)arg;
-    return act_no_target(a, act_target(a).paused ? ACT_RESUME : ACT_PAUSE);
+    return act_no_target(a, app_target(a).paused ? ACT_RESUME : ACT_PAUSE);
 }
 
 const char *
 help_pause(const struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     return arena_printf(a->frame, "%s %s", t.paused ? "Resume" : "Pause", t.name);
@@ -490,7 +479,7 @@ help_pause(const struct app *a, int arg)
 void
 on_pause(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (t.paused)
@@ -509,7 +498,7 @@ purge_done(struct app *a, struct form *f)
     struct intent i = {.act = ACT_PURGE, .expected = -1};
     struct params where = {{0}};
     int which = form_choice(f, 1);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     if (which == 0)
         params_set_list(&where, PARAM_STATES, states, 2);
@@ -554,7 +543,7 @@ static const struct form_spec purge_form = {"Purge finished jobs", purge_fields,
 void
 on_purge(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     box_form(a, &purge_form, t.name, NULL);
@@ -638,7 +627,7 @@ all_dead(const struct app *a, const struct target *t)
 void
 on_release(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     const struct node_row *n = store_node(a->store, t.name);
     bool beats = n && (n->heartbeat_ms != FIELD_NULL || !app_is_foreign(a));
     char facts[400] = "";
@@ -674,7 +663,7 @@ on_release(struct app *a, int arg)
 static void
 extend_done(struct app *a, struct form *f)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     struct intent i = {.act = ACT_EXTEND, .by_ms = form_ms(f, 0), .expected = -1};
 
     if (t.kind == TARGET_NODE) {
@@ -703,7 +692,7 @@ no_extend(const struct app *a, int arg)
 {
     static const char *const running[] = {"running", NULL};
     const char *why = act_no_target(a, ACT_EXTEND);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (why)
@@ -720,7 +709,7 @@ no_extend(const struct app *a, int arg)
 void
 on_extend(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     box_form(a, &extend_form, t.name,
@@ -735,7 +724,7 @@ no_drain(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
 
-    if (!why && !strcmp(act_target(a).state, node_states[NODE_DRAINING]))
+    if (!why && !strcmp(app_target(a).state, node_states[NODE_DRAINING]))
         why = "it is draining already";
     return why;
 }

@@ -18,7 +18,7 @@ const char *
 no_rescue(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     if (why)
         return why;
@@ -35,7 +35,7 @@ no_redrive(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
 
-    if (!why && act_target(a).all)
+    if (!why && app_target(a).all)
         why = "only marked rows can be sent back: U, then Space";
     return why;
 }

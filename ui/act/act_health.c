@@ -13,7 +13,7 @@
 static const struct health_session *
 session_of(const struct app *a, const struct health *h)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     for (int i = 0; t.kind == TARGET_SESSION && i < h->nsessions; i++)
         if (!strcmp(h->sessions[i].id, t.name))

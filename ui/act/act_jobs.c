@@ -62,7 +62,7 @@ subject_of(const struct app *a, const struct target *t)
 static bool
 act_same_target(struct app *a, const struct form *f, struct target *t)
 {
-    *t = act_target(a);
+    *t = app_target(a);
     if (t->kind != TARGET_NONE && !strcmp(subject_of(a, t), form_subject(f)))
         return true;
     app_say(a, SAY_WARN,
@@ -82,7 +82,7 @@ const char *
 no_jobs(const struct app *a, int act)
 {
     const char *why = act_no_target(a, (enum act)act);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     if (why)
         return why;
@@ -96,7 +96,7 @@ no_jobs(const struct app *a, int act)
 void
 on_jobs(struct app *a, int act)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     act_jobs(a, &(struct intent){.act = (enum act)act}, &t);
 }
@@ -149,7 +149,7 @@ static const struct form_spec foreign_form = {"Priority",    foreign_fields, 2,
 void
 on_priority(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     const char *name = subject_of(a, &t);
 
     (void)arg;
@@ -208,7 +208,7 @@ const char *
 no_time(const struct app *a, int arg)
 {
     const char *why = no_jobs(a, ACT_TIME);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (!why && (is_state(&t, "failed") || t.kind == TARGET_GROUP))
@@ -220,7 +220,7 @@ void
 on_time(struct app *a, int arg)
 {
     (void)arg;
-    box_form(a, &time_form, act_target(a).name,
+    box_form(a, &time_form, app_target(a).name,
              "Jobs that wait become due then; what runs or failed is left alone.");
 }
 
@@ -242,7 +242,7 @@ const char *
 no_undo(const struct app *a, int arg)
 {
     const char *why = act_no_target(a, ACT_UNDO);
-    const struct audit_row *r = why ? NULL : audit_of(a, act_target(a).name);
+    const struct audit_row *r = why ? NULL : audit_of(a, app_target(a).name);
 
     (void)arg;
     if (r && *r->no_undo)
@@ -253,7 +253,7 @@ no_undo(const struct app *a, int arg)
 void
 on_undo(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     const struct audit_row *r = audit_of(a, t.name);
     struct buf about = {0};
 

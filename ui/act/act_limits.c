@@ -100,7 +100,7 @@ static void
 settings_came(void *ctx, const struct rowset *rows, const struct err *e)
 {
     struct app *a = ctx;
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     const struct setting_row *row = rows->rows;
     const char *values[FIELDS] = {NULL};
 
@@ -132,7 +132,7 @@ no_limits(const struct app *a, int arg)
 void
 on_limits(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     struct params p = {{0}};
 
     (void)arg;

@@ -56,7 +56,7 @@ begin_one(struct app *a, struct intent i, enum param target, const char *name)
 void
 act_ask_each(struct app *a, const struct intent *i, enum param target, const char *subject)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     struct action *acts[RUNNING_MOST];
     int n = 0;
 

@@ -6,9 +6,6 @@
 #include "model/action/action.h"
 #include "ui/console/view.h"
 
-/* The target of the row under the cursor; TARGET_NONE = there is no row. The target and its fields
- * are borrowed. */
-struct target act_target(const struct app *a);
 /* Why the act is impossible whatever the row is: because of the connection, the role, the adapter,
  * or another action that runs. NULL = it is possible. */
 const char *act_no_one(const struct app *a, enum act act);

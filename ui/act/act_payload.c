@@ -16,7 +16,7 @@ const char *
 no_edit(const struct app *a, int arg)
 {
     const char *why = act_no_target(a, ACT_EDIT);
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (why)
@@ -32,7 +32,7 @@ no_edit(const struct app *a, int arg)
 void
 on_edit(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     box_edit(a, t.kind == TARGET_GROUP ? t.sample : t.ids[0]);
@@ -184,7 +184,7 @@ if_shown(const char *name)
 void
 on_push(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
     char *const *said = t.where ? t.where->value : NULL;
     const char *queue = said && said[PARAM_QUEUE] ? said[PARAM_QUEUE] : t.queue;
     const char *kind = said && said[PARAM_KIND] ? said[PARAM_KIND] : "";

@@ -33,13 +33,13 @@ const char *
 no_pause_schedule(const struct app *a, int arg)
 {
     (void)arg;
-    return act_no_target(a, act_target(a).paused ? ACT_CRON_RESUME : ACT_CRON_PAUSE);
+    return act_no_target(a, app_target(a).paused ? ACT_CRON_RESUME : ACT_CRON_PAUSE);
 }
 
 void
 on_pause_schedule(struct app *a, int arg)
 {
-    struct target t = act_target(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (t.paused)
@@ -263,7 +263,7 @@ on_new_schedule(struct app *a, int arg)
 void
 on_edit_schedule(struct app *a, int arg)
 {
-    const struct schedule_row *s = store_schedule(a->store, act_target(a).name);
+    const struct schedule_row *s = store_schedule(a->store, app_target(a).name);
     char priority[16] = "";
 
     (void)arg;

@@ -306,11 +306,8 @@ is_in_menu(const struct app *a, const struct command *c)
 static void
 say_target(struct menu *m)
 {
-    struct view *v = app_view(m->view.app);
-    struct target t = {.kind = TARGET_NONE, .name = ""};
+    struct target t = app_target(m->view.app);
 
-    if (v->ops->target)
-        v->ops->target(v, &t);
     if (t.kind == TARGET_JOBS && t.nids == 1 && !t.all)
         snprintf(m->title, sizeof m->title, "job %s", fmt_id_tail(t.ids[0]).s);
     else if (t.kind != TARGET_NONE && *t.name)

@@ -223,10 +223,11 @@ void app_wake(struct app *a, int64_t at_ms); /* a frame is due then (monotonic) 
 void app_compose(struct app *a); /* composes the frame into a->grid (ui/console/frame.c) */
 
 /* --- where we are ----------------------------------------------------------------------------- */
-struct view *app_view(const struct app *a);  /* the screen in front, never a box */
-struct list *app_list(const struct app *a);  /* the list that gets the keys, NULL = none */
-int64_t app_clock_ms(const struct app *a);   /* the server's clock; goes on while frozen */
-struct view *app_front(const struct app *a); /* the box in front; if there is none, the screen */
+struct view *app_view(const struct app *a);    /* the screen in front, never a box */
+struct target app_target(const struct app *a); /* what its marked or selected rows are */
+struct list *app_list(const struct app *a);    /* the list that gets the keys, NULL = none */
+int64_t app_clock_ms(const struct app *a);     /* the server's clock; goes on while frozen */
+struct view *app_front(const struct app *a);   /* the box in front; if there is none, the screen */
 unsigned app_scope(const struct app *a);
 /* Opens a view by its name. A screen clears the stack; a page or box is put in front. The meaning
  * of arg depends on the view. */

@@ -57,6 +57,17 @@ app_view(const struct app *a)
     return a->views.stack[a->views.depth - 1];
 }
 
+struct target
+app_target(const struct app *a)
+{
+    struct view *v = app_view(a);
+    struct target t = {.kind = TARGET_NONE, .name = "", .state = ""};
+
+    if (v->ops->target)
+        v->ops->target(v, &t);
+    return t;
+}
+
 struct list *
 app_list(const struct app *a)
 {

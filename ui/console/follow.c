@@ -204,21 +204,10 @@ follow_say(const struct app *a, struct buf *out)
 
 /* --- its key ---------------------------------------------------------------------------------- */
 
-static struct target
-target_of(const struct app *a)
-{
-    struct view *v = app_view(a);
-    struct target t = {.kind = TARGET_NONE};
-
-    if (v->ops->target)
-        v->ops->target(v, &t);
-    return t;
-}
-
 static const char *
 no_follow(const struct app *a, int arg)
 {
-    struct target t = target_of(a);
+    struct target t = app_target(a);
 
     (void)arg;
     if (a->follow.what != FOLLOW_NOTHING)
@@ -234,7 +223,7 @@ static void
 begin(struct app *a)
 {
     struct follow *f = &a->follow;
-    struct target t = target_of(a);
+    struct target t = app_target(a);
 
     f->what = t.kind == TARGET_QUEUE  ? FOLLOW_QUEUE
               : t.kind == TARGET_JOBS ? FOLLOW_JOB

@@ -398,16 +398,13 @@ static const char *
 no_mark(const struct app *a, int arg)
 {
     struct view *v = app_view(a);
-    struct target t = {.kind = TARGET_NONE};
     const char *why = no_marks(a, arg);
 
     if (why)
         return why;
     if (view_in_pane(v) || (v->ops->focus && v->ops->focus(v) != v->ops->list(v)))
         return "marks are for the rows of the table: Tab goes there";
-    if (v->ops->target)
-        v->ops->target(v, &t);
-    return t.kind == TARGET_NONE ? "nothing can be done with rows like this" : NULL;
+    return app_target(a).kind == TARGET_NONE ? "nothing can be done with rows like this" : NULL;
 }
 
 static const char *

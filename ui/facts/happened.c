@@ -43,20 +43,6 @@ line_of(const struct happened_row *r, struct arena *mem)
         .n = r->n};
 }
 
-/* Whether a list of names, separated by commas, has the name; the empty list has all. */
-static bool
-takes_queue(const char *queues, const char *queue)
-{
-    size_t len = strlen(queue);
-
-    if (!*queues)
-        return true;
-    for (const char *at = queues; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-        if (strcspn(at, ",") == len && !strncmp(at, queue, len))
-            return true;
-    return false;
-}
-
 const struct happened_line *
 happened_lines(const struct store *s, const char *queue, const char *node, struct arena *mem,
                int *n)
@@ -69,8 +55,7 @@ happened_lines(const struct store *s, const char *queue, const char *node, struc
     for (int i = 0; i < known; i++)
         all[lines++] = line_of(&rows[i], mem);
     for (int i = 0; i < gone; i++)
-        if ((!node || !strcmp(node, left[i].node)) &&
-            (!queue || takes_queue(left[i].queues, queue)))
+        if ((!node || !strcmp(node, left[i].node)) && (!queue || node_takes(left[i].queues, queue)))
             all[lines++] =
                 (struct happened_line){.id = left[i].id,
                                        .what = "left",

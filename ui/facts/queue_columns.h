@@ -43,7 +43,6 @@ struct workers workers_of(const struct node_row *nodes, int n);
  * read at another time. */
 int64_t workers_used(const struct workers *w, const struct queue_row *totals);
 void workers_done(struct workers *w);
-bool worker_takes(const struct node_row *n, const char *queue);
 void queue_line_fill(struct queue_line *l, const struct queue_row *q, const struct workers *w,
                      int64_t now_ms);
 

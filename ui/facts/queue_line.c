@@ -22,21 +22,6 @@ queue_age(const struct queue_row *q, int64_t now_ms)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Whether the node takes jobs of the queue. node->queues is "a,b"; empty = all. */
-bool
-worker_takes(const struct node_row *n, const char *queue)
-{
-    size_t len = strlen(queue);
-    const char *at = n->queues;
-
-    if (!*at)
-        return true;
-    for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-        if (!strncmp(at, queue, len) && (at[len] == ',' || !at[len]))
-            return true;
-    return false;
-}
-
 struct workers
 workers_of(const struct node_row *nodes, int n)
 {
@@ -81,7 +66,7 @@ slots_of(const struct workers *w, const char *queue)
     struct slots s = {.all = w->told ? 0 : FIELD_NULL, .told = w->told};
 
     for (int i = 0; i < w->n; i++) {
-        if (!worker_takes(&w->rows[i], queue))
+        if (!node_takes(w->rows[i].queues, queue))
             continue;
         s.all = (s.all == FIELD_NULL ? 0 : s.all) + w->rows[i].slots;
         s.used += node_busy(&w->rows[i]);

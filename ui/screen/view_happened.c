@@ -326,23 +326,12 @@ const struct view_ops view_happened = {
 
 /* --- its key ---------------------------------------------------------------------------------- */
 
-static struct target
-target_of(const struct app *a)
-{
-    struct view *v = app_view(a);
-    struct target t = {.kind = TARGET_NONE};
-
-    if (v->ops->target)
-        v->ops->target(v, &t);
-    return t;
-}
-
 /* The subject in front: that of the page, else that of the row; of a job it is its queue. */
 static char *
 subject_of(const struct app *a)
 {
     struct view *v = app_view(a);
-    struct target t = target_of(a);
+    struct target t = app_target(a);
 
     if (v->ops == &view_happened) /* the second time: everything */
         return xstrdup("");
@@ -362,7 +351,7 @@ static const char *
 no_happened(const struct app *a, int arg)
 {
     struct view *v = app_view(a);
-    struct target t = target_of(a);
+    struct target t = app_target(a);
     const char *why = app_unavailable(a, TOPIC_HAPPENED);
 
     (void)arg;

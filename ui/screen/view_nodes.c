@@ -38,7 +38,7 @@ row_matches(void *ctx, const void *row)
     const struct nodes *v = ctx;
     const struct node_row *n = row;
 
-    if (v->queue && !worker_takes(n, v->queue))
+    if (v->queue && !node_takes(n->queues, v->queue))
         return false;
     return words_match(v->table.filter,
                        (const char *const[]){n->node, n->state, n->host, n->queues, NULL});

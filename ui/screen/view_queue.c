@@ -189,7 +189,7 @@ take_nodes(struct queue_page *v)
 
     v->nodes = xreallocarray(v->nodes, (size_t)n + 1, sizeof *v->nodes);
     for (int i = 0; i < n; i++)
-        if (worker_takes(&rows[i], v->name))
+        if (node_takes(rows[i].queues, v->name))
             v->nodes[kept++] = node_line_of(&rows[i], app_is_foreign(v->view.app));
     list_set_rows(v->panes.list[PANE_NODES].list, v->nodes, kept);
 }
