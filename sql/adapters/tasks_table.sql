@@ -115,8 +115,8 @@ update {schema}.tasks t set priority = $2::int from pick where t.id = pick.id re
 
 -- name: delete (ids)
 -- official: no
--- guard: only jobs that do not run and whose row no worker has locked
--- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.state <> 'running'
+-- guard: only jobs that do not run, have a status, and whose row no worker has locked
+-- part: pick rows=tasks_rows; ids={bigints($1)}; which=t.status is not null and t.state <> 'running'
 delete from {schema}.tasks t using pick where t.id = pick.id returning t.id::text, 'deleted' as state
 
 -- name: purge (queue states before limit)

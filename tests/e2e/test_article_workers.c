@@ -206,7 +206,7 @@ teti(void **state)
     article_claim(w, q, "");
     has(run(0, "queues --json"), "\"ready\": 5");
     has(run(1, "delete --id 1 --yes"),
-        "only jobs that do not run and whose row no worker has locked");
+        "only jobs that do not run, have a status, and whose row no worker has locked");
     article_fail(w, q, "1");
     pg_run(w, "commit");
     has(run(0, "queues --json"),

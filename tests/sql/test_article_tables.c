@@ -817,6 +817,25 @@ teti_committed(void **state)
     PQfinish(c);
 }
 
+/* A task without a status may run: nothing says that it is done. */
+static void
+teti_without_status(void **state)
+{
+    const char *q = "tasks_table";
+    PGconn *c = article_new(q, "nostatus");
+
+    (void)state;
+    article_push(c, q, 2);
+    pg_run(c,
+           "alter table tasks alter status drop not null; update tasks set status = case id when "
+           "1 then null else 'on_hold' end");
+    said("blocked", article_job(c, q, "1", "state"));
+    said("", article_act(c, q, SEC_PURGE, PARAM_STATES, "{completed,cancelled,failed,blocked}",
+                         PARAM_TOTAL));
+    said("2 deleted", ACT(q, SEC_DELETE, "{1,2}"));
+    PQfinish(c);
+}
+
 /* --- BlaboSoft -------------------------------------------------------------------------------- */
 
 #define U(n) "00000000-0000-4000-8000-00000000000" #n
@@ -1056,6 +1075,7 @@ main(void)
         cmocka_unit_test(library_schedules_and_tenants),
         cmocka_unit_test(teti_in_one_transaction),
         cmocka_unit_test(teti_committed),
+        cmocka_unit_test(teti_without_status),
         cmocka_unit_test(blabosoft_items),
         cmocka_unit_test(blabosoft_zone),
         cmocka_unit_test(many_rows),
