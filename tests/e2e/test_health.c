@@ -58,6 +58,16 @@ to_database(struct vt *vt, int rows, int cols)
     vt_want(vt, "who holds vacuum back");
 }
 
+/* With the sessions of etl only: a connection of another console may hold back vacuum for a moment,
+ * and would be the row under the cursor. */
+static void
+to_etl(struct vt *vt)
+{
+    to_database(vt, 24, 80);
+    vt_keys(vt, "/ text:etl enter");
+    vt_want(vt, "filter etl");
+}
+
 static const char *
 pid_text(const PGconn *c)
 {
@@ -300,7 +310,7 @@ what_went_meanwhile_is_left_alone(void **state)
     PGconn *c = etl_holds(), *d;
 
     (void)state;
-    to_database(&vt, 24, 80);
+    to_etl(&vt);
     vt_want(&vt, pid_text(c));
     vt_keys(&vt, "K");
     vt_want(&vt, "Type the pid");
@@ -315,7 +325,7 @@ what_went_meanwhile_is_left_alone(void **state)
     vt_gone(&vt, pid_text(c));
     /* two operators: the second finds what the first has done */
     d = etl_holds();
-    to_database(&other, 24, 80);
+    to_etl(&other);
     vt_want(&vt, pid_text(d));
     vt_want(&other, pid_text(d));
     vt_keys(&vt, "K");
