@@ -76,6 +76,7 @@ plant() { # object, C
 }
 plant planted.o 'int initscr(void); int home(void); int home(void) { return initscr(); }'
 ar rc build/libqueuetop.a planted.o
+mkdir -p ui/widget && echo 'int list(void);' >ui/widget/list.c
 plant build/obj/ui/widget/list.o 'int PQexec(void); int list(void); int list(void) { return PQexec(); }'
 ar rc build/libui.a build/obj/ui/widget/list.o
 rm linked.c planted.o

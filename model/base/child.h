@@ -1,13 +1,14 @@
 /* One running command. It gets bytes on its standard input; we keep its standard output up to a
  * limit and the end of its standard error. It may have a time limit. Its end is reported exactly
  * once. The command runs in a process group of its own, so a kill reaches its children. It dies
- * with this process; its children do so too if there is a guard (guard.h). */
+ * with this process; its children do so too if there is a guard. */
 #ifndef MODEL_BASE_CHILD_H
 #define MODEL_BASE_CHILD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "model/base/err.h"
 #include "model/base/loop.h"
@@ -66,5 +67,18 @@ void child_free(struct child *c);
 
 /* Looks a command up in PATH as a shell would; the caller frees. ERR_USAGE: there is none. */
 bool child_find(const char *name, char **path, struct err *e) __attribute__((warn_unused_result));
+
+/* --- the guard --- */
+
+/* Ends the process groups of commands if this process dies without a chance to do it (SIGKILL, a
+ * crash). The kernel tells a command that its parent died, but not the children of the command.
+ * So a small helper process holds the other end of a pipe and sees it close. A process that
+ * leaves its group (setsid) escapes. */
+
+struct guard;
+/* For at most n groups at a time. NULL: the system has no process, memory or descriptor left. */
+struct guard *guard_new(int places, struct err *e);
+/* Ends the helper process and all groups that are still stored. NULL is allowed. */
+void guard_free(struct guard *g);
 
 #endif

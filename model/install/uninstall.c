@@ -1,6 +1,6 @@
-/* See uninstall.h. Which tables are the queue's own is read from the scripts that make them, so no
- * list has to be kept. */
-#include "model/install/uninstall.h"
+/* `queuetop uninstall`, see install.h. Which tables are the queue's own is read from the scripts
+ * that make them, so no list has to be kept. */
+#include "model/install/install.h"
 
 #include <stdio.h>
 #include <stdlib.h>

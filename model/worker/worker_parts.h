@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 
 #include "model/base/child.h"
-#include "model/base/guard.h"
 #include "model/base/mem.h"
 #include "model/worker/queue.h"
 #include "model/worker/worker.h"

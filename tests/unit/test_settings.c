@@ -16,7 +16,6 @@
 
 #include "model/base/mem.h"
 #include "ui/config/settings.h"
-#include "ui/config/trusted.h"
 #include "ui/term/term_key.h"
 
 struct target {

@@ -7,7 +7,7 @@
 
 #include "ui/box/box.h"
 #include "ui/box/box_parts.h"
-#include "ui/config/trusted.h"
+#include "ui/config/settings.h"
 
 struct trust_box {
     struct view view;

@@ -24,7 +24,6 @@
 #include "model/base/mem.h"
 #include "model/base/text.h"
 #include "model/db/db.h"
-#include "ui/cli/cli_help.h"
 #include "ui/cli/cli_parts.h"
 #include "ui/cli/cli_trust.h"
 

@@ -2,7 +2,6 @@
  * The texts of the command line about itself: --help from the tables, messages on standard error,
  * and the rejection of words that would show a secret.
  */
-#include "ui/cli/cli_help.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,6 +5,7 @@
 
 #include "model/adapter/adapter.h"
 #include "model/adapter/trust.h"
+#include "model/source/sources.h"
 #include "ui/cli/cli.h"
 
 struct cli_queue {
@@ -43,5 +44,15 @@ bool cli_is_id(const struct adapter *a, const char *s);
  */
 const char *cli_full_id(struct cli_queue *q, enum section_id of, const char *typed, struct err *e)
     __attribute__((warn_unused_result));
+
+/* --- sources --- */
+
+/* Sources for the verbs that watch: one for each connection string, or for each -d. */
+
+int cli_places(const struct cli *c); /* number of databases on the command line, at least 1 */
+/* Opens the first `places` sources by the common options and `like`, which holds for all. Only the
+ * first source is recorded. The caller frees the sources. */
+struct sources *cli_sources(struct cli *c, const struct source_options *like, int places,
+                            struct err *e) __attribute__((warn_unused_result));
 
 #endif

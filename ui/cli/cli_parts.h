@@ -30,4 +30,11 @@ bool cli_take_place(struct cli *c, const struct cli_common *o, struct err *e)
 /* -W: asks for the password at the terminal, for all connections of this program. */
 bool cli_ask_password(struct err *e) __attribute__((warn_unused_result));
 
+/* --- help --- */
+
+/* --help and --version, printed from the tables of verbs and options. */
+
+void cli_help(const struct cli *c); /* of c->verb, or of the program */
+void cli_version(void);
+
 #endif

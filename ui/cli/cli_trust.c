@@ -9,7 +9,6 @@
 
 #include "model/base/mem.h"
 #include "ui/config/settings.h"
-#include "ui/config/trusted.h"
 
 struct said {
     const char *trust_owner;

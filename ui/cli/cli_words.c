@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/base/alias.h"
-#include "ui/cli/cli_help.h"
 #include "ui/cli/cli_parts.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/checks.h"

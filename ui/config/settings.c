@@ -578,7 +578,9 @@ lock_folder(struct settings *s, const char *folder)
     }
 }
 
-void
+/* Reads the line of this name anew, because another console may have written it, and keeps other
+ * consoles from writing until settings_save. */
+static void
 settings_renew(struct settings *s, const char *name)
 {
     char *folder = path_of("XDG_STATE_HOME", ".local/state", "");
@@ -687,4 +689,28 @@ settings_save(struct settings *s, struct err *e)
     unlock_folder(s);
     free(folder);
     return ok;
+}
+
+/* --- answers about trust --- */
+
+static const char answers[] = "trust"; /* the line of the state file */
+
+void
+trusted_recall(struct trust *t, struct settings *s)
+{
+    settings_load(s);
+    trust_recall(t, settings_get(s, answers));
+}
+
+bool
+trusted_keep(struct settings *s, const struct owners *shown, struct err *e)
+{
+    struct trust *t = trust_new();
+
+    settings_renew(s, answers);
+    trust_recall(t, settings_get(s, answers));
+    trust_answer(t, shown);
+    settings_put(s, answers, trust_line(t));
+    trust_free(t);
+    return settings_save(s, e);
 }

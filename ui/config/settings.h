@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model/adapter/trust.h"
 #include "model/base/err.h"
 #include "model/base/mem.h"
 
@@ -60,12 +61,20 @@ const char *settings_get(const struct settings *s, const char *name); /* "" = no
  * removes the line. */
 void settings_usual(struct settings *s, const char *name, const char *line);
 void settings_put(struct settings *s, const char *name, const char *line);
-/* Reads the line of this name anew, because another console may have written it, and keeps other
- * consoles from writing until settings_save. */
-void settings_renew(struct settings *s, const char *name);
 /* Writes the state file if something has changed: to a new file, mode 0600, which replaces the old
  * one. Lines that were not changed here are left as they are in the file by now: other consoles
  * write them, too. */
 bool settings_save(struct settings *s, struct err *e) __attribute__((warn_unused_result));
+
+/* --- answers about trust --- */
+
+/* The answers to the console's questions of trust (model/adapter/trust.h), kept in the state
+ * file from run to run. */
+
+/* The answers of earlier runs; reads the state file. */
+void trusted_recall(struct trust *t, struct settings *s);
+/* Keeps an answer for the next run, at once. */
+bool trusted_keep(struct settings *s, const struct owners *shown, struct err *e)
+    __attribute__((warn_unused_result));
 
 #endif

@@ -9,7 +9,6 @@
 #include "model/action/action.h"
 #include "model/base/loop.h"
 #include "model/source/sources.h"
-#include "ui/console/alert_hook.h"
 #include "ui/console/alerts.h"
 #include "ui/console/complete.h"
 #include "ui/console/follow.h"

@@ -13,7 +13,7 @@
 
 #include "model/base/clock.h"
 #include "model/base/owned.h"
-#include "ui/cli/cli_sources.h"
+#include "ui/cli/cli_open.h"
 #include "ui/cli/verbs.h"
 #include "ui/facts/metrics.h"
 #include "ui/read/cli_http.h"

@@ -2,7 +2,7 @@
  * Red is for the last hour alone: failed jobs stay until somebody acts, so their number itself is
  * no alarm.
  */
-#include "ui/screen/failed_table.h"
+#include "ui/screen/failed_panes.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -18,7 +18,6 @@
 #include "model/base/text.h"
 #include "model/db/rows.h"
 #include "model/install/install.h"
-#include "model/install/uninstall.h"
 #include "ui/cli/cli_trust.h"
 #include "ui/cli/verbs.h"
 

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +16,116 @@
 
 #include "model/base/alias.h"
 #include "model/base/clock.h"
+#include "model/base/err.h"
 #include "model/base/mem.h"
 #include "model/base/text.h"
-#include "ui/write/json_members.h"
+
+/* --- members of an object --- */
+
+/* Reads a JSON object member by member. The text has passed json_check, so it can't be malformed,
+ * and ends with a zero byte. */
+
+struct json_member { /* as written: strings with their quotes */
+    const char *name, *value;
+    size_t name_len, value_len;
+};
+
+/* The place after the value that begins at s. */
+static const char *
+skip_value(const char *s)
+{
+    int depth = 0;
+
+    do {
+        if (*s == '"')
+            for (s++; *s != '"'; s++)
+                s += *s == '\\';
+        depth += *s == '{' || *s == '[';
+        depth -= *s == '}' || *s == ']';
+        s++;
+    } while (depth > 0 || !strchr(",:}] \t\r\n", *s));
+    return s;
+}
+
+/* Reads the next member; *at is after the opening brace or after a value. False: there are no more.
+ */
+static bool
+json_member(const char **at, struct json_member *m)
+{
+    const char *s = *at + strspn(*at, ", \t\r\n");
+
+    if (*s == '}')
+        return false;
+    m->name = s;
+    s = skip_value(s);
+    m->name_len = (size_t)(s - m->name);
+    s += strspn(s, ": \t\r\n");
+    m->value = s;
+    s = skip_value(s);
+    m->value_len = (size_t)(s - m->value);
+    *at = s;
+    return true;
+}
+
+static uint32_t
+read_hex(const char *s)
+{
+    char digits[5] = {s[0], s[1], s[2], s[3]};
+
+    return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+/* The character of \uXXXX; *s moves behind it. From 0xD800 on: half of a pair. */
+static uint32_t
+read_escape(const char **s)
+{
+    uint32_t cp = read_hex(*s);
+
+    *s += 4;
+    if (cp < 0xD800 || cp > 0xDBFF || (*s)[0] != '\\' || (*s)[1] != 'u')
+        return cp;
+    uint32_t low = read_hex(*s + 2);
+    if (low < 0xDC00 || low > 0xDFFF)
+        return cp;
+    *s += 6;
+    return 0x10000 + ((cp - 0xD800) << 10) + (low - 0xDC00);
+}
+
+/* A string without its quotes and escapes, any other value as written; lives as long as mem. False:
+ * half of a surrogate pair. */
+static bool
+json_text(struct arena *mem, const char *s, size_t len, char **text, size_t *text_len,
+          struct err *e)
+{
+    static const char signs[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    const char *end = s + len - 1;
+    char *to = *text = arena_strndup(mem, s, len);
+
+    *text_len = len;
+    if (*s != '"')
+        return true;
+    for (s++; s < end;) {
+        if (*s != '\\') {
+            *to++ = *s++;
+            continue;
+        }
+        const char *sign = strchr(signs, s[1]);
+        s += 2;
+        if (sign) {
+            *to++ = meant[sign - signs];
+            continue;
+        }
+        uint32_t cp = read_escape(&s);
+        if (cp >= 0xD800 && cp <= 0xDFFF)
+            return fail(e, ERR_USAGE, "\\u%04x is half of a character", (unsigned)cp);
+        to += utf8_encode(cp, to);
+    }
+    *to = 0;
+    *text_len = (size_t)(to - *text);
+    return true;
+}
+
+/* --- rows --- */
 
 /* The kind of value in a cell. */
 enum cell_field {
