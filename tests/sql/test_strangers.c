@@ -243,6 +243,7 @@ struct trap {
     bool is_for_acts;   /* only acts would run it: every system is opened, for reading */
     bool is_harmless;   /* none of our statements can run it: every system is opened */
     bool replaces;      /* it stands where the table was: perhaps nothing is found */
+    const char *plain;  /* push, claim, complete by plain SQL; NULL = they work, and nothing runs */
     bool may_not;       /* some tables can't have it: what the server then says ends the trial */
 };
 #define READ "select count(*) from $T"
@@ -256,6 +257,7 @@ struct trap {
 /* clang-format off */
 static const struct trap traps[] = {
     {.name = "view",
+     .plain = "| fails | runs | fails |",
      .replaces = true,
      .set = ASIDE
      "create view $T as select p.* from $S.put_aside p right join (select $H.boom() as b) x on x.b;"
@@ -265,12 +267,14 @@ static const struct trap traps[] = {
               "revoke all on schema $S from $R;" BACK,
      .unsafe = READ},
     {.name = "view of the table's owner",
+     .plain = "| fails | runs | fails |",
      .replaces = true,
      .set = ASIDE
      "create view $T as select p.* from $S.put_aside p right join (select $H.boom() as b) x on x.b",
      .unset = "drop view $T;" BACK,
      .unsafe = READ},
     {.name = "foreign table",
+     .plain = "| fails | runs | fails |",
      .replaces = true,
      .set = ASIDE "create foreign table $T ($C) server his options (program 'touch $M');"
                   "alter foreign table $T owner to $R",
@@ -286,15 +290,18 @@ static const struct trap traps[] = {
      .unsafe = "set role ops; select * from $T; reset role",
      .unset = "drop policy $X on $T; alter table $T disable row level security"},
     {.name = "default",
+     .plain = "| runs | works | works |",
      .set = "alter table $T add column $X boolean;"
             "alter table $T alter $X set default $H.boom()",
      .unsafe = ADD,
      .unset = "alter table $T drop column $X"},
     {.name = "check",
+     .plain = "| runs | works | works |",
      .set = "alter table $T add constraint $X check ($H.boom()) not valid",
      .unsafe = ADD,
      .unset = "alter table $T drop constraint $X"},
     {.name = "trigger",
+     .plain = "| runs | works | runs |",
      .set = "grant usage on schema $S to $R;"
             "grant trigger on all tables in schema $S to $R; set role $R;"
             "create trigger $X before insert or update or delete on $T for each row "
@@ -304,14 +311,17 @@ static const struct trap traps[] = {
               "revoke all on schema $S from $R",
      .is_for_acts = true},
     {.name = "generated column",
+     .plain = "| runs | works | works |",
      .set = "alter table $T add column $X boolean generated always as ($H.calm()) stored",
      .unsafe = ADD,
      .unset = "alter table $T drop column $X"},
     {.name = "index expression",
+     .plain = "| runs | works | works |",
      .set = "create index $X on $T (($H.calm()))",
      .unsafe = ADD,
      .unset = "drop index $S.$X"},
     {.name = "index predicate",
+     .plain = "| runs | runs | runs |",
      .set = "create index $X on $T ((1)) where $H.calm()",
      .unsafe = ADD,
      .unset = "drop index $S.$X"},
@@ -325,6 +335,7 @@ static const struct trap traps[] = {
      .unsafe = CHANGE,
      .unset = "drop rule $X on $T"},
     {.name = "function and operator",
+     .plain = "| refused | refused | refused |",
      .set = "create function $S.lower(text) returns text language sql as 'select $H.boom()::text';"
             "alter function $S.lower(text) owner to $R;"
             "create function $H.same(oid, regclass) returns boolean language sql as "
@@ -377,11 +388,13 @@ static const struct trap traps[] = {
               "revoke all on all tables in schema $S from $R; revoke all on schema $S from $R",
      .is_for_acts = true},
     {.name = "statistics",
+     .plain = "| works | runs | runs |",
      .set = "create statistics $H.$X on (($H.calm())) from $T",
      .unsafe = READ " where id > 0",
      .unset = "drop statistics $H.$X",
      .since = 14},
     {.name = "foreign table as a child",
+     .plain = "| works | runs | fails |",
      .set = "create foreign table $H.child () inherits ($T) server his "
             "options (program 'touch $M'); alter foreign table $H.child owner to $R",
      .unsafe = READ,
@@ -469,6 +482,7 @@ static const struct trap traps[] = {
               "drop type $H.other; revoke all on schema $S from $R",
      .is_harmless = true},
     {.name = "operator class",
+     .plain = "| runs | works | works |",
      .set = "create operator class $S.$X_class for type integer using btree as "
             "operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, "
             "function 1 $H.compare(integer, integer);"
@@ -495,6 +509,7 @@ static const struct trap traps[] = {
      .set = "alter table $T owner to $R",
      .unset = "alter table $T owner to current_user"},
     {.name = "owner of the schema",
+     .plain = "| refused | refused | refused |",
      .set = "alter schema $S owner to $R",
      .unset = "alter schema $S owner to current_user"},
     {.name = "event trigger of a superuser",
@@ -841,6 +856,93 @@ write_head(struct buf *b)
     buf_str(b, "\n");
 }
 
+/* --- our own queue by plain SQL ---------------------------------------------------------------- */
+
+/* What becomes of a call by plain SQL, which asks nobody but the server: refused = by only_ours(),
+ * runs = the stranger's code has run, fails = another error, works. */
+static const char *
+plain_call(PGconn *c, const char *role, const char *sql)
+{
+    pg_run(c, "begin; set local role %s", role);
+    const char *got = pg_try(c, "%s", sql);
+    bool refused = strstr(PQerrorMessage(c), "nothing is done before") != NULL;
+    pg_run(c, "rollback");
+    return has_sprung() ? "runs" : refused ? "refused" : *got ? "fails" : "works";
+}
+
+#define WORKS "| works | works | works |"
+
+static const char *
+plain_words(size_t k)
+{
+    return traps[k].plain ? traps[k].plain : WORKS;
+}
+
+static void
+test_plain_sql(void **state)
+{
+    static const char *const calls[][2] = {
+        {"queues_pusher", "select queues.push('q')"                                      },
+        {"queues_worker", "select queues.claim('n', 1)"                                  },
+        {"queues_worker", "select queues.complete('n', array[lease], array[version],"
+                          " array[seq]) from t.held where n = 1"},
+    };
+    struct scene s;
+    struct buf is = {0};
+
+    (void)state;
+    open_scene(&s, "native", "p");
+    let_them_in(s.conn);
+    pg_run(s.conn, "set search_path = queues, pg_temp; select t.many('q', 'a', 9), schedule('s'), "
+                   "t.claim('n', 3); reset search_path; grant usage on schema t to public; "
+                   "grant select on t.held to public");
+    for (size_t k = 0; k < TRAPS; k++) {
+        if (traps[k].since * 10000 > PQserverVersion(s.conn) || !set_trap(&s, k))
+            continue;
+        (void)has_sprung(); /* what an index or a generated column computes as it is made */
+        PGconn *fresh = core_join(s.database);
+        buf_clear(&is);
+        for (int i = 0; i < 3; i++)
+            buf_printf(&is, "| %s ", plain_call(fresh, calls[i][0], calls[i][1]));
+        buf_str(&is, "|");
+        if (strcmp(is.data, plain_words(k)) != 0)
+            fail_msg("%s: %s, not %s", traps[k].name, is.data, plain_words(k));
+        PQfinish(fresh);
+        run_words(&s, k, traps[k].unset);
+        (void)has_sprung();
+    }
+    buf_free(&is);
+    close_scene(&s);
+}
+
+/* The second table: what test_plain_sql asserts, a row for each outcome. */
+static void
+write_plain(struct buf *b)
+{
+    buf_str(b, "\n## Our own queue by plain SQL\n\n"
+               "What becomes of a call in a new session, as a role of the queue (asserted, too). "
+               "`refused`: by the function itself.\n`runs`: the stranger's code has run, as the "
+               "owner of the queue. `fails`: another error. Such code gets to our table\nthrough "
+               "its owner, or through the right TRIGGER or REFERENCES: the program opens no queue "
+               "that has it (column native\nabove), and doctor and check name it; plain SQL looks "
+               "only at who may create in the schema.\n\n"
+               "| push | claim | complete | with |\n|---|---|---|---|\n");
+    for (size_t k = 0; k < TRAPS; k++) {
+        size_t first = 0;
+        while (strcmp(plain_words(first), plain_words(k)) != 0)
+            first++;
+        if (first < k)
+            continue;
+        buf_printf(b, "%s %s", plain_words(k), traps[k].name);
+        for (size_t i = k + 1; i < TRAPS; i++)
+            if (!strcmp(plain_words(i), plain_words(k)))
+                buf_printf(b, ", %s", traps[i].name);
+        buf_str(b, " |\n");
+    }
+}
+
+/* --- the page ---------------------------------------------------------------------------------- */
+
 /* tests/sql/strangers.md is what has come out. */
 static void
 test_matrix(void **state)
@@ -873,6 +975,7 @@ test_matrix(void **state)
             buf_printf(&b, " %c |", cells[i][k]);
         buf_str(&b, "\n");
     }
+    write_plain(&b);
     if (is_whole)
         golden_text("tests/sql/strangers.md", b.data);
     buf_free(&b);
@@ -1046,6 +1149,7 @@ main(void)
         cmocka_unit_test(test_each_springs),    cmocka_unit_test(test_what_the_server_refuses),
         cmocka_unit_test(test_the_cheap_proof), cmocka_unit_test(test_the_cheap_guard),
         cmocka_unit_test(test_guard),           cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_plain_sql),
     };
 
     return cmocka_run_group_tests(tests, set_up, core_teardown);
