@@ -253,7 +253,7 @@ every_open_function_is_pinned(void **state)
     /* and what anybody may call without them, too, but for those that use pg_catalog alone, and the
        constant slot_class() */
     expect(
-        c, "code_of_others,push,slot_class,uuid_v7",
+        c, "code_of_others,error_key,push,slot_class,uuid_v7",
         "select string_agg(distinct p.proname, ',') from pg_proc p, unnest(array['queues_viewer',"
         " 'queues_worker', 'queues_operator', 'queues_pusher']) r where pronamespace = "
         "'queues'::regnamespace and"
