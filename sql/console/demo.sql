@@ -119,9 +119,16 @@ END
 $$;
 COMMENT ON FUNCTION public.demo_load() IS 'Pushes what is due since the last call in this session';
 
+-- The operator has paused a queue, for a reason that the console shows.
+SET LOCAL SESSION AUTHORIZATION ops;
+SELECT count(*) FROM pause(gen_random_uuid(), 'report.daily', 'month close: waiting for the books');
+SET LOCAL SESSION AUTHORIZATION DEFAULT;
+SELECT public.demo_push(NULL, 1)
 -- What the workers run for a job. It takes as long, and fails as often, as the line of its queue says. The random part
 -- of the job's id decides, so the same job fails in the same way each time.
-SELECT lo_from_bytea(1, convert_to($sh$
+-- It is no file, which another user could replace: the shell gets it as an argument.
+-- name: program
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 error= job=$((0x${QUEUETOP_JOB_ID##*-} % 2147483648)) how=$1
 seed=$((job + QUEUETOP_TRY * 7919))
 roll() { # a percentage
@@ -175,11 +182,3 @@ esac
 sleep $((ms / 1000)).${fraction#1}
 printf '%b\n' "$error" >&2
 exit 1
-$sh$, 'UTF8'));
-SELECT lo_export(1, current_setting('unix_socket_directories') || '/demo-job'), lo_unlink(1);
-
--- The operator has paused a queue, for a reason that the console shows.
-SET LOCAL SESSION AUTHORIZATION ops;
-SELECT count(*) FROM pause(gen_random_uuid(), 'report.daily', 'month close: waiting for the books');
-SET LOCAL SESSION AUTHORIZATION DEFAULT;
-SELECT public.demo_push(NULL, 1)

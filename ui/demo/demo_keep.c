@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "model/base/clock.h"
+#include "model/base/console_sql.h"
 #include "model/base/loop.h"
 #include "ui/demo/demo.h"
 
@@ -245,12 +246,12 @@ set_up(struct keeper *k, struct err *e)
 static pid_t
 start_node(struct keeper *k, const struct demo_node *n, const char *app)
 {
-    char job[128];
-    const char *args[] = {k->self, "work",    app,     k->schema,   "--node",
-                          n->name, "--jobs",  n->jobs, "--timeout", n->timeout,
-                          "--",    "/bin/sh", job,     n->how,      NULL};
+    static const char program[] = "-- name: program\n"; /* the last text of the file */
+    const char *job = strstr(console_sql("demo"), program) + sizeof program - 1;
+    const char *args[] = {k->self,  "work",  app,         k->schema,  "--node", n->name,
+                          "--jobs", n->jobs, "--timeout", n->timeout, "--",     "/bin/sh",
+                          "-c",     job,     "demo-job",  n->how,     NULL};
 
-    snprintf(job, sizeof job, "%s/demo-job", k->place->dir);
     return spawn(k, args, false);
 }
 
