@@ -141,6 +141,13 @@ want_life(struct app *a, unsigned topics)
         store_want(a->store, TOPIC_QUEUES, true);
 }
 
+static void
+update_view(struct view *v)
+{
+    if (v->ops->update)
+        v->ops->update(v);
+}
+
 /* Asks for the topics of the view in front. Hidden screens ask nothing. */
 static void
 enter_view(struct app *a)
@@ -153,8 +160,7 @@ enter_view(struct app *a)
     follow_ask(a);
     if (v->ops->show)
         v->ops->show(v);
-    if (v->ops->update)
-        v->ops->update(v);
+    update_view(v);
     follow_hold(a);
     app_stale(a);
 }
@@ -223,6 +229,7 @@ app_open_page(struct app *a, const char *screen, const char *page, const char *a
     char *kept = arg ? xstrdup(arg) : NULL; /* it may belong to the view that is freed */
 
     put_screen(a, app_screen(a, view_named(screen)->screen), NULL);
+    update_view(app_view(a)); /* its rows may have been freed while it was not on the stack */
     a->views.stack[a->views.depth] = view_new(a, view_named(page), kept);
     a->views.depth++;
     enter_view(a);
