@@ -599,6 +599,14 @@ static const char *const worker_then[] = {
     "select queues.complete('n', array_agg(lease), array_agg(version), array_agg(seq)) from held",
     NULL};
 
+/* Functions that fit a call of ours better: of our own names, and of the server's in what is not
+ * qualified. */
+#define MALLORY "'begin raise $$mallory runs as %$$, current_user; end'"
+static const char better[] =
+    "create function queues.check_size(int) returns void language plpgsql as " MALLORY ";"
+    "create function queues.array_size(text[]) returns text language plpgsql as " MALLORY ";"
+    "create function queues.cardinality(text[]) returns int language plpgsql as " MALLORY "";
+
 static void
 call_all(PGconn *conn, const char *const *calls)
 {
@@ -607,9 +615,47 @@ call_all(PGconn *conn, const char *const *calls)
             fail_msg("%s: %s", *calls, PQerrorMessage(conn));
 }
 
-/* No plan is made anew for a new function. So one that is committed after the right to create was
- * taken away is not refused by a session that has looked before: what pushes and works names the
- * schema of each function of the server. */
+/* A transaction that began to write before the right to create was taken away may have made a
+ * function that nobody sees yet. Until it ends, no session keeps the answer that all is ours; when
+ * it is committed, all refuse. If it is rolled back, a session looks once more, and then keeps. */
+static void
+test_uncommitted(void **state)
+{
+    static const char *const then[] = {"select queues.push('q', to_json(repeat('x', 2000)))",
+                                       "select queues.push_many(null, '{q}')",
+                                       "select * from queues.claim('n', 1)",
+                                       "select * from queues.schedule('s')", NULL};
+    PGconn *c = core_new("uncommitted"), *his = core_join("uncommitted");
+    PGconn *warm = core_join("uncommitted"), *other = core_join("uncommitted");
+
+    (void)state;
+    let_mallory_in(c);
+    pg_run(c, "reset search_path; grant create, usage on schema queues to mallory");
+    pg_run(his, "begin; set local role mallory");
+    pg_run(his, "%s", better);
+    pg_run(c, "revoke create on schema queues from mallory");
+    pg_run(other, "begin; select pg_current_xact_id()"); /* a writer that began later */
+    call_all(warm, then);
+    call_all(warm, then);
+    pg_run(his, "rollback");
+    call_all(warm, then);
+    pg_run(c, "grant create on schema queues to mallory");
+    pg_run(his, "begin; set local role mallory");
+    pg_run(his, "%s", better);
+    pg_run(c, "revoke create on schema queues from mallory");
+    call_all(warm, then);
+    pg_run(his, "commit");
+    for (int i = 0; then[i]; i++)
+        check_refusal(warm, then[i]);
+    PQfinish(other);
+    PQfinish(warm);
+    PQfinish(his);
+    PQfinish(c);
+}
+
+/* While the statement that takes the right away is under way, a transaction may begin to write and
+ * make functions. What it commits later is not refused by a session that has looked before: what
+ * pushes and works names the schema of each function of the server. */
 static void
 test_namesakes(void **state)
 {
@@ -621,8 +667,9 @@ test_namesakes(void **state)
     pg_run(c, "select t.many('q', 'a', 30), t.many('q', 'b', 10, 3), t.many('r', 'c', 5);"
               "select schedule('s'); reset search_path;"
               "grant create, usage on schema queues to mallory");
+    pg_run(c, "begin; revoke create on schema queues from mallory");
     pg_run(his, "begin; set local role mallory; %s", namesakes);
-    pg_run(c, "revoke create on schema queues from mallory");
+    pg_run(c, "commit");
     pg_run(pusher, "set role queues_pusher; set search_path = pg_catalog");
     pg_run(worker, "set role queues_worker; set search_path = pg_catalog");
     call_all(worker, worker_first); /* a session's first table makes all sessions look again */
@@ -681,7 +728,8 @@ main(void)
         cmocka_unit_test(test_matrix),          cmocka_unit_test(test_page),
         cmocka_unit_test(test_definers),        cmocka_unit_test(test_after_a_wait),
         cmocka_unit_test(test_old_transaction), cmocka_unit_test(test_open_transaction),
-        cmocka_unit_test(test_namesakes),       cmocka_unit_test(test_memberships),
+        cmocka_unit_test(test_uncommitted),     cmocka_unit_test(test_namesakes),
+        cmocka_unit_test(test_memberships),
     };
 
     return cmocka_run_group_tests(tests, set_up, core_teardown);
