@@ -32,8 +32,8 @@ mutant 'claim: waits for a lease that another claim has locked' 50_claim 'test_c
 mutant 'claim: takes the lease without its lock' 50_claim 'test_claim' \
     'order by x.lease limit 1 for update skip locked' 'order by x.lease limit 1'
 mutant 'claim: also for a node that drains' 50_claim 'test_acts' "n.state <> 'up' or is_dead" 'false or is_dead'
-mutant 'claim: an expired job is handed out' 50_claim 'test_expiry' "and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq
-              and (j.expires_at > at) is not false" 'and w.seqs[width_bucket(j.seq, w.seqs)] = j.seq'
+mutant 'claim: an expired job is handed out' 50_claim 'test_expiry' "and w.seqs[pg_catalog.width_bucket(j.seq, w.seqs)] = j.seq
+              and (j.expires_at > at) is not false" 'and w.seqs[pg_catalog.width_bucket(j.seq, w.seqs)] = j.seq'
 mutant 'steal: a lease that ends at this moment' 43_schedule 'test_lease' \
     'l.lock_timeout < now() limit 1000))
           and w.lock_key is not null and w.lock_timeout < now()' 'l.lock_timeout <= now() limit 1000))
@@ -81,7 +81,7 @@ mutant 'extend: without the version' 51_answer 'test_fencing' \
               and w.lock_key = extend.node' 'select w.lease from work_queue w where w.lease = g.lease
               and w.lock_key = extend.node'
 mutant 'give back: without the scheduler'"'"'s lock' 51_answer 'test_races' 'perform scheduler_lock(true);
-    select coalesce(array_agg(t.seq)' 'select coalesce(array_agg(t.seq)'
+    select coalesce(pg_catalog.array_agg(t.seq)' 'select coalesce(pg_catalog.array_agg(t.seq)'
 
 # which queues a step cuts
 mutant 'cut: a queue that stands empty is not looked for' 43_schedule 'test_fair' \
