@@ -361,9 +361,10 @@ begin
             and w.seqs[pg_catalog.width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
     ), done_jobs as ( -- a job that somebody has changed since this statement began stays: it has moved
         delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready'
-        returning q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.max_tries, q.kind, q.payload,
-            q.body, q.payload_type, q.unique_key, q.concurrency_key, q.origin_id, q.last_action, q.error,
-            q.lease_timeout, q.run_timeout, x.history, x.began, x.result
+        returning
+-- part: carried of=q.
+            , q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.payload, q.body, q.origin_id,
+            q.last_action, q.error, x.history, x.began, x.result
     ), history_rows as (
         insert into history (
 -- part: history_columns
