@@ -155,6 +155,19 @@ add_job(struct buf *out, const struct job_detail *j)
     }
 }
 
+/* Puts the text of a column into cell; its name. */
+static const char *
+read_cell(const struct list *l, int i, const void *row, const struct cell_ctx *ctx,
+          struct buf *cell)
+{
+    const struct column *c = list_column(l, i);
+
+    buf_clear(cell);
+    buf_str(cell, "");
+    column_text(c, row, ctx, 0, cell);
+    return c->name;
+}
+
 /* Adds the texts of the columns, for rows that no record describes. */
 static void
 add_cells(const struct app *a, const struct list *l, const void *row, struct buf *out)
@@ -163,11 +176,7 @@ add_cells(const struct app *a, const struct list *l, const void *row, struct buf
     struct buf cell = {0};
 
     for (int i = 0; i < list_columns(l); i++) {
-        const struct column *c = list_column(l, i);
-        buf_clear(&cell);
-        buf_str(&cell, "");
-        column_text(c, row, &ctx, 0, &cell);
-        add_name(out, c->name);
+        add_name(out, read_cell(l, i, row, &ctx, &cell));
         json_string(out, cell.data, cell.len);
     }
     buf_free(&cell);
@@ -236,12 +245,9 @@ add_cell_lines(const struct app *a, const struct list *l, const void *row, struc
     struct buf cell = {0};
 
     for (int i = 0; i < list_columns(l); i++) {
-        const struct column *c = list_column(l, i);
-        buf_clear(&cell);
-        buf_str(&cell, "");
-        column_text(c, row, &ctx, 0, &cell);
+        const char *name = read_cell(l, i, row, &ctx, &cell);
         if (cell.len > 0)
-            buf_printf(out, "%-13s %s\n", c->name, cell.data);
+            buf_printf(out, "%-13s %s\n", name, cell.data);
     }
     buf_free(&cell);
 }
