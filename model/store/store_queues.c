@@ -603,8 +603,10 @@ store_take_queues(struct store *s, struct db_reply *reply, struct err *e)
 
     a.config.fields = record_fields(&record_queue, a.config.columns);
     a.counts.fields = record_fields(&record_count, a.counts.columns);
-    bool ok = check_half(&a.config, &ignored, e) && check_half(&a.counts, &a.told, e) &&
-              (!with_rates || record_decode(&record_rate, db_take(reply, 2), &rates, e));
+    bool ok = (check_half(&a.config, &ignored, e) || fail_in(e, "queues")) &&
+              (check_half(&a.counts, &a.told, e) || fail_in(e, "counts")) &&
+              (!with_rates || record_decode(&record_rate, db_take(reply, 2), &rates, e) ||
+               fail_in(e, "rates"));
     if (ok) {
         if (a.counts.n == 0)
             a.told = ALL_LIVE;

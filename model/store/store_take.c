@@ -243,8 +243,9 @@ store_take(struct store *s, enum topic t, struct db_reply *reply, struct err *e)
 
     if (k->take)
         return k->take(s, reply, e);
-    if (adapter_decode(s->adapter, k->sections, k->nsections, reply, rows, e) < k->nsections)
-        return false;
+    int known = adapter_decode(s->adapter, k->sections, k->nsections, reply, rows, e);
+    if (known < k->nsections)
+        return fail_in(e, "%s", section_kinds[k->sections[known]].name);
     for (int i = 0; i < k->nsections; i++)
         replace_rows(rows_of(s, t, i), &rows[i]);
     if (k->taken)

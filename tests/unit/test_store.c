@@ -196,7 +196,7 @@ test_look(void **state)
     struct result *bad[] = {fake_table(QUEUES, NULL), fake_table("queue", "a", NULL), spent(10)};
     f->db->planned = bad;
     assert_false(store_look(look, topics, 1, &e));
-    assert_non_null(strstr(e.text, "queues: "));
+    assert_non_null(strstr(e.text, "counts: "));
     store_free(look);
 }
 
