@@ -13,21 +13,24 @@
 #include "tests/e2e/liar.h"
 #include "tests/proc.h"
 
-enum { SEEDS = 2, CONSOLES = 2, LAST_CODE = 6 };
+enum { SEEDS = 2, CONSOLES = 3, LAST_CODE = 6 };
 
 static struct relay relay;
 static struct vt vt;
 static bool is_lying;
 static char dsn[300], job[40];
 
+/* 28: the queues become fewer while another screen is in front. */
 static unsigned
-first_seed(void)
+seed_of(int i)
 {
-    return getenv("LIAR") ? (unsigned)strtoul(getenv("LIAR"), NULL, 10) : 1;
+    static const unsigned seeds[CONSOLES] = {1, 2, 28};
+
+    return getenv("LIAR") ? (unsigned)strtoul(getenv("LIAR"), NULL, 10) : seeds[i];
 }
 
-static unsigned
-seeds(unsigned n)
+static int
+seeds(int n)
 {
     return getenv("LIAR") ? 1 : n;
 }
@@ -114,7 +117,8 @@ verbs_end_well(void **state)
 
     (void)state;
     a_world();
-    for (unsigned seed = first_seed(); seed < first_seed() + seeds(SEEDS); seed++) {
+    for (int n = 0; n < seeds(SEEDS); n++) {
+        unsigned seed = seed_of(n);
         lie(seed, 2 + seed % 6);
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             ends_well(words[i], seed);
@@ -137,7 +141,8 @@ the_console_lives(void **state)
 
     (void)state;
     a_world();
-    for (unsigned seed = first_seed(); seed < first_seed() + seeds(CONSOLES); seed++) {
+    for (int n = 0; n < seeds(CONSOLES); n++) {
+        unsigned seed = seed_of(n);
         lie(seed, 12);
         vt_spawn(&vt, 24, 100, argv, NULL);
         vt_want(&vt, "queuetop");
