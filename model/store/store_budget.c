@@ -11,6 +11,10 @@
  * counts a quarter more than the fastest: the others need that much more of the processor, with
  * cold caches and beside other work (measured by tests/bench/bench_screens.c).
  *
+ * The first run of all also makes plans and finds cold caches: on a server that has just started
+ * it took ten times as long as the second, and the first screen stood still for half a minute. So
+ * it counts FIRST_MOST_US at most, until the second run says what both cost.
+ *
  * The bucket alone would let a costly refresh empty it again and again, and the cheap ones beside
  * it would wait as long. So a refresh also keeps a pause that grows with its cost, up to half a
  * minute: the topics of one pipeline may use EVEN_SHARE of the budget, and the rest is for
@@ -26,6 +30,7 @@ enum {
     BALANCE_MOST_US = 150000,   /* seven and a half seconds' worth */
     BALANCE_LEAST_US = -600000, /* half a minute's */
     PAUSE_MOST_MS = 30000,      /* so that no first answer of a busy server stops a screen */
+    FIRST_MOST_US = 25000,
     WALL_LEAST_MS = 10000
 };
 
@@ -101,10 +106,12 @@ budget_charge(struct budget *b, int64_t now, uint64_t statements, int64_t took_u
     int last = w->n++ % WORK_RUNS, runs = w->n < WORK_RUNS ? w->n : WORK_RUNS;
     for (int i = 0; i < runs; i++)
         least = w->took_us[i] < least ? w->took_us[i] : least;
+    if (w->n == 1 && least > FIRST_MOST_US)
+        least = FIRST_MOST_US;
     int64_t charge = charge_for(least);
     w->charged_us[last] = charge;
     for (int i = 0; i < runs; i++)
-        if (w->charged_us[i] > charge) {
+        if (w->charged_us[i] > charge || w->n == 2) {
             back += w->charged_us[i] - charge;
             w->charged_us[i] = charge;
         }

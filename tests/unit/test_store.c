@@ -563,6 +563,8 @@ answer_and_wait(struct fixture *f, int64_t took_ms, int64_t wait_ms)
     assert_true(next >= before + wait_ms && next <= clock_ms() + wait_ms);
 }
 
+enum { FIRST_WAIT_MS = 2083 }; /* 25 ms and a quarter, of three quarters of 2 % */
+
 /* A slow query is asked rarely: its pauses keep it to three quarters of the two percent budget. If
  * a user asks all the same, the bucket limits the query to the two percent. */
 static void
@@ -575,12 +577,15 @@ test_budget(void **state)
     asked(f);
     answer_and_wait(f, 1, 100); /* the normal interval */
     assert_false(store_is_slowed(f->store));
+    asked(f);
+    answer_and_wait(f, 130, FIRST_WAIT_MS); /* the first run of these statements */
     for (int i = 0; i < 4; i++) {
+        store_refresh(f->store, TOPIC_QUEUES);
         asked(f);
         answer_and_wait(f, 130, 10833); /* 130 ms and a quarter, of three quarters of 2 % */
         assert_true(store_is_slowed(f->store));
-        store_refresh(f->store, TOPIC_QUEUES); /* the user does not wait for the bucket */
     }
+    store_refresh(f->store, TOPIC_QUEUES); /* the user does not wait for the bucket */
     asked(f);
     answer_queues(f, 130 * 1000);
     assert_true(store_load(f->store) > 0.02);
@@ -604,12 +609,18 @@ test_rare_alone(void **state)
     store_want(f->store, TOPIC_TIMES, true);
     answer_queues(f, 500);
     int64_t before = clock_ms();
-    struct result *times[] = {fake_table(TIMES, "a|1|2|3|4", NULL), spent(100 * 1000)};
-    assert_int_equal(asked(f)->n, 2);
-    fake_answer(f->db, times);
+    for (int i = 0; i < 2; i++) { /* what the first run costs says little */
+        struct result *times[] = {fake_table(TIMES, "a|1|2|3|4", NULL), spent(100 * 1000)};
+        before = clock_ms();
+        assert_int_equal(asked(f)->n, 2);
+        fake_answer(f->db, times);
+        if (i == 0) {
+            assert_false(store_is_slowed(f->store));
+            store_refresh(f->store, TOPIC_TIMES); /* two at once are more than the bucket has */
+        }
+    }
     assert_true(store_topic(f->store, TOPIC_TIMES)->has_data);
     assert_true(store_topic(f->store, TOPIC_TIMES)->next_ms > before + 5000);
-    assert_false(store_is_slowed(f->store));
     answer_and_wait(f, 1, 100);
 }
 
@@ -632,7 +643,9 @@ test_impossible_costs(void **state)
     answer_queues(f, 100);
 }
 
-/* If only the cost of the first answer counted, a loaded server would not be asked for minutes. */
+/* The first answer takes long on any server, because plans and caches are cold: it counts little
+ * until the second comes. If that takes as long, both count, and no pause is longer than half a
+ * minute. */
 static void
 test_pause_ends(void **state)
 {
@@ -640,9 +653,16 @@ test_pause_ends(void **state)
 
     open_store(f);
     store_want(f->store, TOPIC_QUEUES, true);
+    for (int i = 0; i < 2; i++) { /* the first answer brings rates, too: other statements */
+        asked(f);
+        answer_and_wait(f, 3000, FIRST_WAIT_MS);
+        store_refresh(f->store, TOPIC_QUEUES);
+    }
     asked(f);
     answer_and_wait(f, 3000, 30000);
     assert_true(store_is_slowed(f->store));
+    assert_true(store_load(f->store) > 0.5);
+    assert_false(is_asked(f, 20000));
 }
 
 static int
@@ -662,9 +682,9 @@ test_budget_is_told(void **state)
 
     open_store(f);
     store_want(f->store, TOPIC_QUEUES, true);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         asked(f); /* by the plan alone */
-        answer_and_wait(f, 130, 650);
+        answer_and_wait(f, 130, i < 2 ? 125 : 650);
         assert_false(store_is_slowed(f->store));
     }
     asked(f);
