@@ -13,6 +13,14 @@ SELECT public.demo_load()
 -- name: report
 SELECT count(*) AS jobs FROM queue WHERE pg_sleep(CASE WHEN seq = (SELECT min(seq) FROM queue) THEN 600 ELSE 0 END)
 IS NOT NULL
+-- As the owner: waits until a scheduler and a worker are there, so that the first screen shows them; 10 s at most.
+-- name: works
+DO $$ BEGIN
+    FOR i IN 1 .. 100 LOOP
+        EXIT WHEN EXISTS (SELECT FROM node) AND EXISTS (SELECT FROM scheduler WHERE until > clock_timestamp());
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+END $$
 -- As the owner: two users, settings that show changes within a minute, the load, the program of the jobs, the backlog.
 -- name: scene
 CREATE ROLE ops LOGIN IN ROLE queues_operator, queues_viewer, pg_read_all_stats;

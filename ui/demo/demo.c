@@ -299,6 +299,7 @@ static const struct step {
 } steps[] = {
     {"create", NULL,             0,    60000,  true,  false},
     {"scene",  NULL,             0,    60000,  false, true },
+    {"works",  NULL,             0,    60000,  false, false},
     {"load",   NULL,             250,  60000,  false, false},
     {"report", "nightly-report", 5000, 660000, false, false},
 };

@@ -283,12 +283,14 @@ hiccup(void *ctx)
 static bool
 start_load(struct keeper *k, struct err *e)
 {
-    char app[160];
+    char app[160], owner[160];
+    const char *works[] = {k->self, "demo-step", "works", owner, k->schema, NULL};
     const char *schedule[] = {k->self, "schedule", app, k->schema, NULL};
     const char *load[] = {k->self, "demo-step", "load", app, k->schema, NULL};
     const char *report[] = {k->self, "demo-step", "report", k->place->conninfo, k->schema, NULL};
 
     snprintf(app, sizeof app, "host=%s dbname=demo user=app", k->place->dir);
+    snprintf(owner, sizeof owner, "host=%s dbname=demo user=postgres", k->place->dir);
     if (spawn(k, schedule, false) < 0 || spawn(k, load, false) < 0 || spawn(k, report, false) < 0)
         return fail(e, ERR_SYS, "fork: %s", strerror(errno));
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
@@ -298,7 +300,7 @@ start_load(struct keeper *k, struct err *e)
     }
     loop_at(k->loop, clock_ms() + FIRST_PAUSE_MS, hiccup, k);
     loop_at(k->loop, clock_ms() + DRAIN_MS, drain_node, k);
-    return true;
+    return run_program(k, works, false, e);
 }
 
 /* --- ending --- */
