@@ -65,11 +65,12 @@ comment on function refuse_others(name, boolean) is 'Raises 42501 if code of oth
 -- call, hence two levels of IMMUTABLE ones.
 -- A statement that may be parsed after a wait (for a row that somebody else has locked) has "only_ours()" in its WHERE:
 -- it is planned after it is parsed, so what its parser saw, the check sees, too.
--- No plan is made anew for a new function. So while a transaction is open that began to write before the schema's rights
--- last changed, no answer is kept: it may have made a function that it has not committed yet. Two things the check can't
--- see: a function whose transaction began to write while the statement that takes the right away was under way, or whose
--- maker had the right through a membership that has ended (so what pushes and works names the schema of each function of
--- the server, and lint asks for it); and triggers, constraints and other code at tables, which refuse_others() looks for.
+-- No plan is made anew for a new function. So while a transaction is open that began to write before the schema's
+-- rights last changed, no answer is kept: it may have made a function that it has not committed yet. Two things the
+-- check can't see: a function whose transaction began to write while the statement that takes the right away was under
+-- way, or whose maker had the right through a membership that has ended (so what pushes and works names the schema of
+-- each function of the server, and lint asks for it); and triggers, constraints and other code at tables, which
+-- refuse_others() looks for.
 do $do$ begin execute format($make$
 create or replace function only_ours_now() returns boolean
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $body$

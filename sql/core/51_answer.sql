@@ -352,16 +352,15 @@ begin
                                 else greatest(w.started, w.began[
                                     case when w.same then pg_catalog.width_bucket(q.seq, w.said)
                                          else pg_catalog.array_position(w.said, q.seq) end]) end) as began,
-               case when w.history is null and complete_whole.results is not null
-                    then w.results[case when w.same then pg_catalog.width_bucket(q.seq, w.said)
-                                        else pg_catalog.array_position(w.said, q.seq) end] end as result
+               case when w.history is null and complete_whole.results is not null then w.results[
+                    case when w.same then pg_catalog.width_bucket(q.seq, w.said)
+                         else pg_catalog.array_position(w.said, q.seq) end] end as result
         from whole_leases w cross join lateral ranges(w.seqs, w.scattered) r
         cross join lateral (select q.ctid, q.seq from queue q where q.queue = w.queue and q.priority = w.priority
             and q.state = 'ready' and q.seq between r.low and r.high
             and w.seqs[pg_catalog.width_bucket(q.seq, w.seqs)] = q.seq offset 0) q
     ), done_jobs as ( -- a job that somebody has changed since this statement began stays: it has moved
-        delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready'
-        returning
+        delete from queue q using extra x where q.ctid = x.at and q.seq = x.seq and q.state::text = 'ready' returning
 -- part: carried of=q.
             , q.id, q.created, q.changed, q.seq, q.queue, q.priority, q.tries, q.payload, q.body, q.origin_id,
             q.last_action, q.error, x.history, x.began, x.result
