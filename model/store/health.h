@@ -47,6 +47,7 @@ void health_one_line(struct buf *out, const char *query);
 int health_xid_alarm(const struct health_server *s);
 
 struct advice {
+    enum condition_id of;
     bool bad;
     bool calm;      /* not a problem; it is explained because it looks like one */
     const char *id; /* id of the session in question, "" = none */

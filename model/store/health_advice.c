@@ -17,16 +17,17 @@ struct advice_list {
 };
 
 static void
-add_advice(struct advice_list *l, bool bad, const char *id, const char *text)
+add_advice(struct advice_list *l, enum condition_id of, bool bad, const char *id, const char *text)
 {
     if (l->n < l->max)
-        l->out[l->n++] = (struct advice){.bad = bad, .id = id, .text = text, .what = text};
+        l->out[l->n++] =
+            (struct advice){.of = of, .bad = bad, .id = id, .text = text, .what = text};
 }
 
 static void
 add_calm(struct advice_list *l, const char *text)
 {
-    add_advice(l, false, "", text);
+    add_advice(l, COND_DEAD_ROWS, false, "", text);
     if (l->n > 0 && l->out[l->n - 1].text == text)
         l->out[l->n - 1].calm = true;
 }
@@ -111,11 +112,12 @@ help_for(struct advice_list *l, const struct health_session *s)
 /* Ends a sentence with the act that helps. If a key does this act, the act becomes the second part
  * of the text. */
 static void
-add_with_help(struct advice_list *l, bool bad, const struct health_session *s, const char *what)
+add_with_help(struct advice_list *l, enum condition_id of, bool bad, const struct health_session *s,
+              const char *what)
 {
     const char *help = help_for(l, s);
 
-    add_advice(l, bad, s->id, arena_printf(l->mem, "%s: %s", what, help));
+    add_advice(l, of, bad, s->id, arena_printf(l->mem, "%s: %s", what, help));
     if (l->n == l->max || !health_is_signalled(s) || *s->deny || !strstr(help, "K ends"))
         return;
     l->out[l->n - 1].what = what;
@@ -154,7 +156,7 @@ on_holder(struct advice_list *l)
                             span(l, health_open_ms(l->h, s)), stay, s->state);
     enum condition_id id = health_is_idle(s) ? COND_IDLE : COND_TRANSACTION;
     bool is_long = condition_judge_ms(id, health_open_ms(l->h, s)) == VERDICT_BAD;
-    add_with_help(l, is_long || rows >= HEALTH_MANY_DEAD, s, what);
+    add_with_help(l, id, is_long || rows >= HEALTH_MANY_DEAD, s, what);
 }
 
 static int64_t
@@ -182,7 +184,7 @@ on_blocker(struct advice_list *l, const struct health_session *s)
     }
     if (n == 0 || condition_judge_ms(COND_BLOCKS, most) < VERDICT_BAD)
         return false;
-    add_with_help(l, true, s,
+    add_with_help(l, COND_BLOCKS, true, s,
                   arena_printf(l->mem, "%s %s, and %d%s wait%s for its locks since %s", who(l, s),
                                what_it_does(l, s), n, more ? " or more" : "",
                                n == 1 && !more ? "s" : "", span(l, most)));
@@ -203,7 +205,7 @@ on_waiter(struct advice_list *l, const struct health_session *s)
     if (condition_judge_ms(COND_BLOCKS, waits_ms(h, s)) < VERDICT_BAD || !*s->blocked_by)
         return;
     health_say_blockers(&b, s);
-    add_advice(l, true, s->id,
+    add_advice(l, COND_BLOCKS, true, s->id,
                arena_printf(l->mem,
                             "%s waits for a lock since %s, held by %.*s: look at that first",
                             who(l, s), span(l, waits_ms(h, s)), (int)b.len, b.data));
@@ -215,7 +217,7 @@ static void
 on_place(struct advice_list *l, const struct health_session *s)
 {
     add_advice(
-        l, false, s->id,
+        l, COND_WORKER_LOCK, false, s->id,
         arena_printf(l->mem,
                      "%s of user %s holds the lock of a worker that waits, and is none: each push "
                      "sends a NOTIFY in vain, jobs start a little later; end it, or let it call "
@@ -230,7 +232,7 @@ on_turn(struct advice_list *l, const struct health_session *s)
     if (s->holds_turn != 1 || !health_is_idle(s) ||
         condition_judge_ms(COND_TURN, health_open_ms(l->h, s)) < VERDICT_BAD)
         return false;
-    add_with_help(l, true, s,
+    add_with_help(l, COND_TURN, true, s,
                   arena_printf(l->mem,
                                "%s holds the scheduler's row, so nothing is scheduled; it %s",
                                who(l, s), what_it_does(l, s)));
@@ -260,19 +262,19 @@ on_sessions(struct advice_list *l)
             continue;
         else if (!strcmp(s->kind, "slot") && !strcmp(s->state, "unread slot"))
             add_advice(
-                l, false, s->id,
+                l, COND_SLOT, false, s->id,
                 arena_printf(
                     l->mem,
                     "%s is not read by anybody and keeps WAL%s: start its reader, or drop it",
                     who(l, s), s->held == FIELD_NULL ? "" : " and dead rows"));
         else if (!strcmp(s->kind, "slot") && !strcmp(s->state, "lost slot"))
-            add_advice(l, false, s->id,
+            add_advice(l, COND_SLOT, false, s->id,
                        arena_printf(l->mem,
                                     "%s is lost: its WAL is gone, drop it and make its reader anew",
                                     who(l, s)));
         else if (health_is_idle(s) && condition_judge_ms(COND_IDLE, ms) == VERDICT_BAD)
             add_with_help(
-                l, true, s,
+                l, COND_IDLE, true, s,
                 arena_printf(l->mem, "%s is %s for %s", who(l, s), s->state, span(l, ms)));
     }
 }
@@ -288,7 +290,7 @@ on_tables(struct advice_list *l)
         double part = health_dead_part(t);
         int percent = isnan(part) ? 0 : (int)(part * 100 + 0.5);
         if (t->vacuum_off == 1)
-            add_advice(l, true, "",
+            add_advice(l, COND_VACUUM_OFF, true, "",
                        arena_printf(l->mem,
                                     "%s: autovacuum is switched off for it: alter table ... reset "
                                     "(autovacuum_enabled)",
@@ -297,12 +299,12 @@ on_tables(struct advice_list *l)
             condition_judge(COND_DEAD_ROWS, part) < VERDICT_BAD)
             continue;
         if (holder && health_fill(t) >= 1)
-            add_advice(l, true, holder->id,
+            add_advice(l, COND_DEAD_ROWS, true, holder->id,
                        arena_printf(l->mem, "%s: %d%% dead, %s rows, and vacuum is held back by %s",
                                     t->name, percent, count(l, t->dead), who(l, holder)));
         else if (health_fill(t) >= 1)
             add_advice(
-                l, false, "",
+                l, COND_DEAD_ROWS, false, "",
                 arena_printf(l->mem,
                              "%s: %d%% dead and past its mark of %s: autovacuum is due, or %d of "
                              "%d workers are not enough",
@@ -326,31 +328,31 @@ on_server(struct advice_list *l)
         return;
     int alarm = health_xid_alarm(s);
     if (alarm)
-        add_advice(l, alarm == 2, "",
+        add_advice(l, COND_XIDS, alarm == 2, "",
                    arena_printf(l->mem,
                                 "database %s: oldest transaction id %s back, vacuums to prevent "
                                 "wraparound do not finish: end what holds vacuum back, never those "
                                 "vacuums; then vacuum (freeze) its oldest tables",
                                 s->xid_database, count(l, s->xid_age)));
     if (s->autovacuum == 0)
-        add_advice(l, true, "",
+        add_advice(l, COND_VACUUM_OFF, true, "",
                    "autovacuum is switched off on this server: dead rows stay. alter system set "
                    "autovacuum = on, then reload");
     double taken =
         s->max_connections > 0 ? (double)s->connections / s->max_connections : (double)NAN;
     if (condition_judge(COND_CONNECTIONS, taken) == VERDICT_BAD)
         add_advice(
-            l, true, "",
+            l, COND_CONNECTIONS, true, "",
             arena_printf(
                 l->mem,
                 "%d of %d connections are taken: a pooler, or fewer workers, before nobody gets in",
                 s->connections, s->max_connections));
     if (s->standby == 1)
         add_advice(
-            l, false, "",
+            l, COND_STANDBY, false, "",
             "this is a standby: rows and vacuums are counted on the primary only, look there");
     if (condition_judge_ms(COND_LAG, s->lag_ms) > VERDICT_WELL)
-        add_advice(l, false, "",
+        add_advice(l, COND_LAG, false, "",
                    arena_printf(
                        l->mem,
                        s->standby == 1
@@ -366,7 +368,7 @@ on_rights(struct advice_list *l)
 
     if (s && s->sees_all == 0 && s->hidden > 0)
         add_advice(
-            l, false, "",
+            l, COND_HIDDEN, false, "",
             arena_printf(l->mem,
                          "user %s can't see what other users' sessions do (%d hidden now): grant "
                          "pg_monitor to it would show them",

@@ -264,6 +264,15 @@ few_dead_rows_are_well(void **state)
     assert_int_equal(verdict_of_table(&t), VERDICT_WELL);
     t = (struct health_table){.live = 1800, .dead = 6500, .worst_dead = 6500, .next_dead = 6100};
     assert_int_equal(verdict_of_table(&t), VERDICT_BAD);
+    t.dead = 1500; /* 45 % dead is bad, a fifth and less is a warning */
+    t.live = 9000;
+    assert_int_equal(verdict_of_table(&t), VERDICT_WARN);
+    t.vacuum_off = 1; /* however many are dead */
+    assert_int_equal(verdict_of_table(&t), VERDICT_BAD);
+    t.dead = 500;
+    assert_int_equal(verdict_of_table(&t), VERDICT_BAD);
+    t.vacuum_off = 0;
+    t.dead = 6500;
     t.worst_dead = 6099;
     assert_int_equal(verdict_of_table(&t), VERDICT_WELL);
 }

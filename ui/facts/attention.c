@@ -160,7 +160,10 @@ look_at_nodes(struct look *l)
 
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_node(&rows[i], l->foreign);
-        struct alert a = alert_of(v == VERDICT_BAD ? COND_DEAD : COND_LATE, v, rows[i].node, "");
+        enum condition_id id = v == VERDICT_BAD            ? COND_DEAD
+                               : node_is_cut_off(&rows[i]) ? COND_CUT_OFF
+                                                           : COND_LATE;
+        struct alert a = alert_of(id, v, rows[i].node, "");
         if (v >= VERDICT_WARN)
             a.what = say_node(l, &rows[i]);
         add_alert(l, &a);
@@ -342,10 +345,12 @@ look_at_schedules(struct look *l)
     for (int i = 0; i < n; i++) {
         enum verdict v = verdict_of_schedule(&rows[i], read);
         bool is_late = verdict_of_lateness(&rows[i], read) > VERDICT_WELL;
-        if (v < VERDICT_WARN ||
-            (is_late && l->no_scheduler && strcmp(rows[i].state, "failed") != 0))
+        enum condition_id id = !strcmp(rows[i].state, "failed") ? COND_CANT_PUSH
+                               : is_late                        ? COND_OVERDUE
+                                                                : COND_LAST_RUN;
+        if (v < VERDICT_WARN || (id == COND_OVERDUE && l->no_scheduler))
             continue; /* one cause, one alert */
-        struct alert a = alert_of(COND_OVERDUE, v, rows[i].name, say_schedule(l, &rows[i], read));
+        struct alert a = alert_of(id, v, rows[i].name, say_schedule(l, &rows[i], read));
         add_alert(l, &a);
     }
 }
@@ -360,11 +365,14 @@ of_advice(struct look *l, const struct advice *advice)
     const char *text = advice->text, *key = strstr(text, ": K ");
     size_t len = key ? (size_t)(key - text) : strlen(text);
 
-    struct alert a =
-        alert_of(key ? COND_IDLE : COND_TRANSACTION, advice->bad ? VERDICT_BAD : VERDICT_WARN,
-                 advice->id, arena_strndup(l->mem, text, len));
+    struct alert a = alert_of(advice->of, advice->bad ? VERDICT_BAD : VERDICT_WARN, advice->id,
+                              arena_strndup(l->mem, text, len));
     a.where = "database";
     a.is_words = true;
+    if (!key) { /* somebody else has to end it, or something milder helps */
+        a.key = "Ent";
+        a.act = "look";
+    }
     return a;
 }
 

@@ -26,11 +26,10 @@ struct life_look {              /* the rows that were read; no row = no sign */
 };
 
 struct trouble {
-    const char *where; /* who is missing: "no worker or scheduler" */
-    const char *what;  /* the consequence, and how to start one */
-    enum condition_id
-        id;          /* WORKER, SCHEDULER, or TURN: a transaction keeps the scheduler waiting */
-    const char *row; /* TURN: the session that should be ended; "" = none */
+    const char *where;    /* who is missing: "no worker or scheduler" */
+    const char *what;     /* the consequence, and how to start one */
+    enum condition_id id; /* WORKER, SCHEDULER; TURN: a transaction keeps the scheduler waiting */
+    const char *row;      /* TURN: the session that should be ended; "" = none */
 };
 enum { TROUBLES_MAX = 2 };
 /* Fills out with the troubles; the texts live in mem. Returns their number. */

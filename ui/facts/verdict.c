@@ -203,7 +203,9 @@ verdict_of_table(const struct health_table *t)
 {
     double part = health_dead_part(t);
 
+    enum verdict off = condition_judge(COND_VACUUM_OFF, t->vacuum_off == 1);
+
     if (isnan(health_fill(t)) || health_fill(t) < 1 || t->dead < HEALTH_MANY_DEAD)
-        return condition_judge(COND_VACUUM_OFF, t->vacuum_off == 1);
-    return condition_judge(COND_DEAD_ROWS, part);
+        return off;
+    return verdict_worse(off, condition_judge(COND_DEAD_ROWS, part));
 }

@@ -104,7 +104,7 @@ advise(struct app *a, const struct health *h, struct advice out[ADVICE_MOST])
 
     for (int i = 0; i < n; i++) {
         const char *text = arena_printf(a->frame, "%s: %s", t[i].where, t[i].what);
-        out[i] = (struct advice){.bad = true, .id = "", .text = text, .what = text};
+        out[i] = (struct advice){.of = t[i].id, .bad = true, .id = "", .text = text, .what = text};
     }
     return n + health_advice(h, a->frame, out + n, ADVICE_MOST - n);
 }
