@@ -69,7 +69,9 @@ mutant 'complete, fail: parts of leases, without the version' 51_answer 'test_fe
               and'
 mutant 'complete: parts of leases, without a lock' 51_answer 'test_races' \
     'where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
+      and only_ours()
     order by w.lease + 0 for update' 'where w.lease = any(complete_rest.leases) and w.lock_key = complete_rest.node
+      and only_ours()
     order by w.lease + 0'
 mutant 'fail: one try more than max_tries' 51_answer 'test_retry' \
     'q.tries + 1 >= coalesce(q.max_tries, m.max_tries, 5)' 'q.tries >= coalesce(q.max_tries, m.max_tries, 5)'
@@ -85,7 +87,7 @@ mutant 'give back: without the scheduler'"'"'s lock' 51_answer 'test_races' 'per
 
 # which queues a step cuts
 mutant 'cut: a queue that stands empty is not looked for' 43_schedule 'test_fair' \
-    'or exists (select from unnest(t.waiting) q' 'or false and exists (select from unnest(t.waiting) q'
+    'whole or t.more and exists (select unnest(t.waiting)' 'whole or false and exists (select unnest(t.waiting)'
 mutant 'cut: of a few queues, forgets what was claimed of others' 43_schedule 'test_fair' \
     'new.jobs := new.jobs + greatest(0, t.jobs - free);' 'new.jobs := new.jobs + 0;'
 
